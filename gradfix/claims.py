@@ -46,6 +46,12 @@ from learning at all. So the checks here compare what optimizers *consume*:
 ``clipped``
     Where the claim says so, the first step whose gradients differ consumes shorter ones than in the original,
     at the same weights, and none that is longer. Where none differs, nothing was above the bound.
+``scheduled``
+    Where the claim says so, an optimizer begins with other options (a learning rate, say) than in the
+    original, and goes on, some steps later, with those that the original begins with, in the same order.
+``cleared``
+    For programs without an optimizer, where the claim says so: the first leaf gradients that differ are those
+    of the original less what was there before the backward call.
 ``feeds``
     Every step consumes gradients of exactly the declared backward calls.
 ``same-loss``
@@ -114,7 +120,9 @@ CONTRADICTION = "recorder contradiction"
 """Begins the detail of a check where equal hashes stand for different values."""
 NO_NUMBERS = "and there are no numbers"
 """Ends the detail of a check where hashes differ, which prove nothing then, in a run without data."""
-SUBSTANCE = COMPARISONS | {"feeds", "kept", "modes", "clipped"}
+PROMISED = frozenset({"modes", "clipped", "scheduled", "cleared"})
+"""The checks that a claim asks for by itself: nothing is proved where one of them could not be made."""
+SUBSTANCE = COMPARISONS | PROMISED | {"feeds", "kept"}
 """Checks of which at least one must hold for evidence to be evidence."""
 
 
@@ -186,7 +194,7 @@ def check(
     ]
     checks += [*case.unchanged(), *case.against_reference()]
     checks += [*case.kept(), *case.once(), *case.meant(), *case.consumes(), *case.feeds(), *case.around()]
-    checks += [*case.modes(), *case.clipped()]
+    checks += [*case.modes(), *case.clipped(), *case.scheduled(), *case.cleared()]
     if still is not None:
         checks += case.same_loss(still)
     return _doubted([*checks, *case.leaves()], contradiction(before, after, reference))
@@ -1261,6 +1269,47 @@ class _Case:
             return Check("clipped", "fails", detail, who)
         return Check("clipped", "not checked", f"no gradient of {who} is above the bound in this run", who)
 
+    def scheduled(self) -> list[Check]:
+        """Whether the options of optimizers change later than in the original, as the claim may say."""
+        named = {index: None for line in self.claim.schedules for index in self.constructed_at(line)}
+        return [self._later(index) for index in named]
+
+    def _later(self, index: int) -> Check:
+        who = self.known.optimizers[index].name
+        before, after = ([step.settings for step in run.steps_of(index)] for run in (self.before, self.after))
+        same = before[: len(after)] == after[: len(before)]
+        if same and len({*before, *after}) < 2:
+            return Check("scheduled", "not checked", f"the options of {who} do not change in this run", who)
+        for late in range(1, 1 if same else len(after)):
+            common = min(len(before), len(after) - late)
+            if len(set(after[:late])) == 1 and after[late : late + common] == before[:common]:
+                what = f"the options of {who} are at each step what they were {plural(late, 'step')} earlier"
+                return Check("scheduled", "holds", what, who)
+        detail = f"the options of {who} do not change one move later than in the original"
+        return Check("scheduled", "fails", detail, who)
+
+    def cleared(self) -> list[Check]:
+        """Whether gradients are no longer added to those of earlier passes, as the claim may say."""
+        if not self.claim.clears:
+            return []
+        if self.known.optimizers:
+            detail = "beside optimizers, gradients of what none of them owns are not recorded"
+            return [Check("cleared", "not checked", detail)]
+        earlier: Mapping[str, Values | None] = {}
+        for one, other in zip(self.before.backwards, self.after.backwards):
+            if _leaves_apart(one.leaves, other.leaves) is None:
+                earlier = one.leaves
+                continue
+            fresh = {name: _less(value, earlier.get(name)) for name, value in one.leaves.items()}
+            wrong = _leaves_apart(fresh, other.leaves)
+            if wrong is not None:
+                return [Check("cleared", "fails", f"not the gradients of one pass alone: {wrong}")]
+            what = (
+                f"after backward call {one.index + 1}, leaf gradients are the original's less what was there"
+            )
+            return [Check("cleared", "holds", f"{what} before")]
+        return [Check("cleared", "not checked", "no gradient is added to another in this run")]
+
     def feeds(self) -> list[Check]:
         """Whether each step consumes gradients of exactly the declared backward calls."""
         declared = self.declared()
@@ -1448,6 +1497,11 @@ class _Case:
             if one[name].digest != other[name].digest
         }
         return {name for each in held for name in each} - moved if moved else set()
+
+
+def _less(one: Values | None, other: Values | None) -> Values | None:
+    """``one - other``, where both are there."""
+    return one if one is None or other is None else one.plus(other.times(-1.0))
 
 
 def _other_mode(run: Recording) -> str | None:

@@ -163,6 +163,7 @@ UNTOLD = {
     # Whose backward gave a gradient that another network lent cannot be told from the outside.
     "missing_zero_grad/gradients_lent": "assigned by hand",
     "missing_zero_grad/gradients_lent_more_often": "assigned by hand",
+    "missing_zero_grad/gradients_copied": "assigned by hand",
     # Without an accelerator it does not run at all.
     "undetached_fake/data_parallel_function": "device type could not be determined",
     # It raises before any backward, and nothing steps.

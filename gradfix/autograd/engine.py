@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Call, flag
@@ -12,6 +12,7 @@ from gradfix.autograd.graph import (
     Contribution,
     Edge,
     Failure,
+    HandStep,
     Leaf,
     Node,
     OptimizerState,
@@ -222,6 +223,23 @@ def zero_grad(
         run.events.append(event)
 
 
+def move_by_hand(run: Run, leaves: Iterable[Leaf], site: ast.AST) -> None:
+    """Note that parameters are written, of those whose gradients were read since they were computed."""
+    moved = run.moved_by_hand
+    consumed: dict[Leaf, dict[Backward, tuple[bool, bool]]] = {}
+    for leaf in leaves:
+        if leaf.grad and not leaf.unknown_grad:
+            computed = max(backward.serial for backward in leaf.grad)
+            read = any(of is leaf and at > computed for at, of in run.grad_reads)
+            if read and moved.get(leaf, 0) < computed:
+                before = moved.get(leaf, 0)
+                consumed[leaf] = {b: (one.certain, b.serial < before) for b, one in leaf.grad.items()}
+    if consumed:
+        event = HandStep(run.home(site), run.path, run.next_serial(), consumed)
+        moved.update(dict.fromkeys(consumed, event.serial))
+        run.events.append(event)
+
+
 def change_gradients(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool = False) -> None:
     """The gradients of some parameters are written in place: set to zero (``emptied``), or made other ones.
 
@@ -232,7 +250,8 @@ def change_gradients(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool
         return
     run.clipped.append(run.next_serial())
     for leaf in each.leaves:
-        if leaf.grad and all(one.consumed for one in leaf.grad.values()):
+        used = leaf in run.moved_by_hand or all(one.consumed for one in (leaf.grad or {}).values())
+        if leaf.grad and used:
             leaf.unknown_grad = True
 
 

@@ -72,6 +72,7 @@ class Leaf:
     """
 
     __slots__ = (
+        "borrowed",
         "children",
         "copied",
         "created",
@@ -92,6 +93,8 @@ class Leaf:
         """None: no gradient. Empty: a gradient that is zero."""
         self.lender: Leaf | None = None
         """The parameter whose gradient this one was given: ``shared.grad = own.grad``, one tensor then."""
+        self.borrowed = False
+        """It was given a copy of that: ``shared.grad = own.grad.clone()``."""
         self.unknown_grad = False
         """Something unknown may have written the gradient."""
         self.children: list[Leaf] = []
@@ -307,6 +310,15 @@ class Step(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class HandStep(Event):
+    """Parameters moved by hand after their gradients were read: a step that no optimizer makes."""
+
+    consumed: dict[Leaf, dict[Backward, tuple[bool, bool]]]
+    """For every one of them the backwards in its gradient, each with whether that is certain and whether an
+    earlier such step has moved it by that already."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class ZeroGrad(Event):
     """Gradients cleared, by whatever writing."""
 
@@ -316,7 +328,7 @@ class ZeroGrad(Event):
     unknown: set[Leaf] = field(default_factory=set)
     """Parameters that something unknown had in hand since they were last cleared."""
     let_go: list[Leaf] = field(default_factory=list)
-    """Parameters that have no gradient any more, where the tensor is another one's, who keeps it as it is."""
+    """Parameters that have no gradient any more, where it is another one's, who keeps it as it is."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -629,9 +641,9 @@ def run_zero(event: ZeroGrad, leaves: list[Leaf], to_none: bool = True, certain:
     for top in leaves:
         for leaf in top.family():
             lent = leaf.lender is not None and leaf.grad is not None and leaf.lender.grad is leaf.grad
-            if lent and to_none and certain:
+            if certain and leaf.grad is not None and (leaf.borrowed or (lent and to_none)):
                 event.let_go.append(leaf)
-                leaf.grad = leaf.lender = None
+                leaf.grad, leaf.lender = None if to_none else {}, None
                 continue
             if leaf.grad:
                 event.dropped[leaf] = dict(leaf.grad)

@@ -341,6 +341,8 @@ class Run:
         """What was detached, when and where."""
         self.grad_reads: list[tuple[int, Leaf | None]] = []
         """When a gradient was looked at, and whose."""
+        self.moved_by_hand: dict[Leaf, int] = {}
+        """When parameters were last moved by their gradients and no optimizer did it."""
         self.clipped: list[int] = []
         """When gradients were clipped, or changed in another way."""
         self.starred: list[str] = []

@@ -16,6 +16,7 @@ import judge
 from faults import Code, Mutant
 
 from gradfix import pipeline, source
+from gradfix.analysis import analyse, reported_by
 from gradfix.codemod import Finding
 from gradfix.pipeline import Wishes
 from gradfix.verify.recording import Recording
@@ -174,8 +175,7 @@ def findings(path: Path, text: str, options: pipeline.Options) -> list[Finding]:
     parsed = source.parse(str(path), text.encode(), SIZE)
     if not isinstance(parsed, source.Source):
         return []
-    analysis = pipeline._analyse(parsed, options)
-    return list(pipeline._reported(analysis, options))
+    return list(reported_by(analyse(parsed, options), options))
 
 
 def repaired(path: Path, text: str, options: pipeline.Options) -> str:

@@ -7,7 +7,7 @@ import os
 
 from gradfix.autograd import imports, unbound
 from gradfix.autograd.arguments import Call, unwritten
-from gradfix.autograd.engine import zero_grad
+from gradfix.autograd.engine import move_by_hand, zero_grad
 from gradfix.autograd.graph import Backward, Leaf, reach
 from gradfix.autograd.parameters import is_leaf, set_requires
 from gradfix.autograd.run import Impossible, Run
@@ -250,17 +250,29 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
         if name in ("grad", "_grad"):
             if isinstance(value, Const) and value.value is None:
                 zero_grad(run, holder, leaves, target)
-            elif isinstance(value, SummaryTensor) and value.itself and len(value.leaves) == len(leaves):
-                for leaf, lender in zip(leaves, value.leaves):
-                    leaf.grad, leaf.unknown_grad = lender.grad, lender.unknown_grad
-                    leaf.lender = lender if lender is not leaf else None
+            elif (
+                isinstance(value, SummaryTensor) and value.view == "grad" and len(value.leaves) == len(leaves)
+            ):
+                _lend(leaves, value)
             else:
                 for leaf in leaves:
                     leaf.unknown_grad = True
         elif name == "requires_grad":
             set_requires(run, holder, leaves, value, target)
-        elif name == "data" and isinstance(holder, Tensor) and not leaves:
-            pass
+        elif name == "data":
+            move_by_hand(run, leaves, target)
+
+
+def _lend(leaves: list[Leaf], gradients: SummaryTensor) -> None:
+    """Give parameters the gradients of others, or copies of them."""
+    for leaf, lender in zip(leaves, gradients.leaves):
+        if gradients.itself or lender.grad is None:
+            leaf.grad = lender.grad
+        else:
+            leaf.grad = dict(lender.grad)
+        leaf.unknown_grad = lender.unknown_grad
+        leaf.lender = lender if lender is not leaf else None
+        leaf.borrowed = leaf.lender is not None and not gradients.itself
 
 
 @other_methods(Attributes)

@@ -12,7 +12,7 @@ from typing import Literal
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Call, Keywords
-from gradfix.autograd.engine import change_gradients
+from gradfix.autograd.engine import change_gradients, move_by_hand
 from gradfix.autograd.graph import Change, Edge, Failure, Leaf, ModuleCall, Node, Storage, Tri
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.run import Run, Uncaught
@@ -342,6 +342,8 @@ def changed_in_place(
     """
     event = run.change(tensor, site, what, layer)
     leaf = _leaf_of(tensor)
+    if leaf is not None and run.grad_enabled is False:
+        move_by_hand(run, [leaf], site)
     if run.grad_enabled is not False and leaf is not None and leaf.requires is True:
         known = tensor.leaf is not None or tensor.requires is True
         _refuse(run, event, "E4" if tensor.among is None else "E5", tensor, [leaf], node, known)
@@ -513,6 +515,8 @@ def write_to_all(
     """
     if each.view == "grad":
         change_gradients(run, each, site, emptied)
+    else:
+        move_by_hand(run, each.leaves, site)
     if each.view == "":
         for leaf in each.leaves:
             event = run.change(Tensor.of_leaf(leaf), site, "in-place write")

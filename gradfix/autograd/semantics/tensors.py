@@ -6,7 +6,7 @@ import ast
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.engine import backward, change_gradients, zero_grad
+from gradfix.autograd.engine import backward, change_gradients, move_by_hand, zero_grad
 from gradfix.autograd.graph import NonLeaf
 from gradfix.autograd.parameters import set_requires
 from gradfix.autograd.run import Run
@@ -224,6 +224,7 @@ def _clear_all(run: Run, each: SummaryTensor, call: Call) -> Value:
 def _operation_on_all(run: Run, each: SummaryTensor, call: Call) -> Value:
     in_place = call.name.endswith("_") and not call.name.endswith("__")
     if each.view == "data" and in_place:
+        move_by_hand(run, each.leaves, call.site)
         return each
     table = overload(call.name, call.args, call.keywords)
     if each.view == "" and in_place:
