@@ -16,7 +16,9 @@ Preconditions:
 * the tensor is certainly computed of one that requires a gradient, and a backward has gone through it before
   its `grad` is asked for; or it is listed for an optimizer;
 * nothing has told it to keep its gradient (`retain_grad()`) or watches it (`register_hook`), and the program
-  does not ask whether there is one (`is None`), nor only print it: a lesson may show that there is none.
+  does not ask whether there is one (`is None`), nor only print it: a lesson may show that there is none;
+* or a tensor that is trained, or whose gradient is read, was moved in the expression that made it on the CPU
+  and let it require one: what `torch.zeros(3, requires_grad=True).to(device)` gives is a copy elsewhere.
 
 What is updated by hand, or listed for an optimizer, is made a leaf: `.requires_grad_()` goes from the tensor
 that it is computed of to the result, where one expression makes both; where the update binds the name anew,
@@ -26,7 +28,7 @@ the new value is detached from the old one and made a leaf. What is only looked 
 By hand: call `retain_grad()` before the backward on what is to be looked at, and make a leaf of what is to be
 trained: `requires_grad_()` comes last.
 
-Effect: repairs, or preserves where the gradient is only looked at.
+Effect: repairs, or preserves where the gradient is only looked at, or all is well on the CPU.
 
 Severity: error.
 """
@@ -36,17 +38,22 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 
-from gradfix.autograd.graph import Leaf, NonLeaf, reach
+from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
 from gradfix.autograd.questions import backwards, of_kind
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Severity, Span
 from gradfix.edits import asking, insert, line, note, offered, shown
 from gradfix.segments import call_method
 
 SAME_TYPE = ("to", "double", "half", "bfloat16", "type", "contiguous")
 """What gives the very tensor where it has that type already."""
+MAKING = frozenset(
+    "rand randn randint zeros ones full empty tensor linspace arange eye FloatTensor Tensor".split()
+)
+"""What makes a tensor on the CPU where nothing else is said."""
 ASKS = re.compile(r",\s*requires_grad\s*=\s*True")
 
 
@@ -60,6 +67,15 @@ def find(program: Program) -> Iterator[Finding]:
                 continue
             told.add(origin)
             yield _finding(program, event)
+        for one in entry.certain(
+            trained_leaves, lambda m: m.backward.site, raises=False, merge=Trained.merge
+        ):
+            for leaf in one.leaves:
+                call = asking(leaf)
+                moved = None if call is None or line(call) <= 0 else _moved(program, call)
+                if call is not None and moved is not None and moved not in told:
+                    told.add(moved)
+                    yield _copied(program, call, moved, one.backward)
 
 
 def taken_for_leaf(run: Run) -> dict[Hashable, NonLeaf]:
@@ -76,6 +92,88 @@ def taken_for_leaf(run: Run) -> dict[Hashable, NonLeaf]:
         if leads and (event.optimizer or differentiated):
             found.setdefault(event.site, event)
     return found
+
+
+@dataclass(eq=False)
+class Trained:
+    """A backward, and the tensors that it leaves gradients in and that somebody trains or looks at."""
+
+    backward: Backward
+    leaves: list[Leaf]
+
+    def merge(self, other: Trained) -> None:
+        """Add what another run shows."""
+        self.leaves += other.leaves
+
+
+def trained_leaves(run: Run) -> dict[Hashable, Trained]:
+    """By place: the backwards for tensors that were made with a gradient and may be moved elsewhere."""
+    found: dict[Hashable, Trained] = {}
+    owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
+    used = owned | {leaf for _, leaf in run.grad_reads}
+    for event in backwards(run):
+        leaves = [
+            leaf for leaf, sure in event.reached.items() if sure and leaf in run.remade and leaf in used
+        ]
+        if leaves and event.accumulates and event.certain:
+            found.setdefault(event.site, Trained(event, leaves))
+    return found
+
+
+def _moved(program: Program, call: ast.Call) -> ast.Call | None:
+    """The call that moves a tensor to another device where it is made: ``torch.zeros(3, ...).to(device)``."""
+    method = program.parent(call)
+    moved = program.parent(method) if isinstance(method, ast.Attribute) else None
+    if not isinstance(method, ast.Attribute) or method.attr not in ("to", "cuda"):
+        return None
+    if not isinstance(moved, ast.Call) or moved.func is not method:
+        return None
+    here = any(isinstance(a, ast.Constant) and a.value == "cpu" for a in moved.args)
+    return None if here or not _on_the_cpu(program, call) else moved
+
+
+def _on_the_cpu(program: Program, call: ast.Call) -> bool:
+    """Whether a call makes a tensor on the CPU, as far as is written."""
+    made: ast.expr = call
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
+        made = call.func.value
+    if not isinstance(made, ast.Call) or any(k.arg in ("device", None) for k in made.keywords):
+        return False
+    if "set_default_" in program.text:
+        return False
+    return (
+        made.func.attr if isinstance(made.func, ast.Attribute) else getattr(made.func, "id", "")
+    ) in MAKING
+
+
+def _copied(program: Program, call: ast.Call, moved: ast.Call, backward: Backward) -> Finding:
+    """What to say of a leaf that is left behind, where its copy is used."""
+    what = shown(program, moved)
+    plain = _without_asking(program, call)
+    fixes = []
+    if plain is not None and program.segment(moved).count(program.segment(call)) == 1:
+        text = program.segment(moved).replace(program.segment(call), plain)
+        edit = ReplaceExpression(Span.of(moved), f"{text}.requires_grad_()")
+        fixes.append(Fix("make a leaf of what has been moved", Effect.PRESERVES, (edit,)))
+    return Finding(
+        "gradient-of-non-leaf",
+        f"`{what}` is no leaf on any device but that of the tensor that it is copied from",
+        Span.of(moved),
+        (
+            note(call, "this is the leaf"),
+            note(backward.site, "this leaves the gradient there, and none in the copy"),
+        ),
+        offered(fixes),
+        severity=Severity.ERROR,
+    )
+
+
+def _without_asking(program: Program, call: ast.Call) -> str | None:
+    """The text of what makes a tensor, with nothing that makes it require a gradient."""
+    inner = program.segment(call)
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
+        return program.segment(call.func.value)
+    return ASKS.sub("", inner) if len(ASKS.findall(inner)) == 1 else None
 
 
 def _leaves(event: NonLeaf) -> dict[Leaf, bool]:
@@ -170,12 +268,8 @@ def _made_leaf(program: Program, event: NonLeaf, made: ast.Assign) -> Iterator[F
     call = asking(leaves[0]) if len(leaves) == 1 else None
     if call is None or call not in set(ast.walk(made.value)):
         return
-    whole, inner = program.segment(made.value), program.segment(call)
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
-        plain = program.segment(call.func.value)
-    else:
-        plain = ASKS.sub("", inner)
-    if plain == inner or whole.count(inner) != 1 or len(ASKS.findall(inner)) > 1:
+    whole, inner, plain = program.segment(made.value), program.segment(call), _without_asking(program, call)
+    if plain is None or whole.count(inner) != 1:
         return
     text = call_method(whole.replace(inner, plain), made.value, "requires_grad_")
     edit = ReplaceExpression(Span.of(made.value), text)
