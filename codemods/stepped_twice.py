@@ -40,6 +40,7 @@ from gradfix.autograd.graph import Backward, OptimizerState, Step
 from gradfix.autograd.questions import backwards, between, steps, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
+from gradfix.autograd.turns import misdirected
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement, Span
 from gradfix.edits import constructed, line, note, offered, receiver, stepped
 
@@ -94,6 +95,8 @@ def _consumed_again(run: Run, first: Step, second: Step) -> Backward | None:
     """The loss whose gradients both of two steps certainly consume, and nothing else."""
     if first.site is second.site or any(map(_by_itself, (first, second))):
         return None
+    if misdirected(run, second) is not None:
+        return None  # Another optimizer should have made it.
     if run.grad_read_between(first.serial, second.serial) or first.consumed.keys() != second.consumed.keys():
         return None
     if next(between(backwards(run), first.serial, second.serial), None) is not None:

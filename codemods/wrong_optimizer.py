@@ -8,16 +8,17 @@
     g_loss.backward()                  g_loss.backward()
     opt_g.step()                       opt_g.step()
 
-The step finds no gradient of that loss. It moves its own network once more along what it has consumed
-already, or not at all, and the network that the loss is for stays as it is, or is trained by the other
-network's loss. Nothing raises, unless a step in the wrong place moves weights that a later backward needs.
+The step moves its own network once more along what it has consumed already, or along what the other one's
+loss leaves in it on its way, or not at all. The network that the loss is for stays as it is, or is trained by
+another one's loss. Nothing raises, unless a step in the wrong place moves weights that a later backward needs.
 
 Preconditions:
 
-* the loss that is differentiated directly before the step is known to its end, and all that it reaches is
-  owned by one other optimizer;
-* that optimizer never steps, in any run, and this one steps at another place on a loss of its own; or the two
-  are swapped: each steps once in the pass, and each directly after the loss that is for the other;
+* a loss reaches parameters of an optimizer that never steps, in any run, and behind it another one steps that
+  steps elsewhere on a loss of its own: it consumes nothing there that it has not consumed already; or only that
+  loss, for which the gradients of the optimizer that never steps are cleared, and not its own;
+* or two optimizers are swapped: each steps at one place, and directly after losses that reach what the other
+  one owns, the first of them nothing else;
 * all optimizers are known with all that they own, and no framework or unknown function has had one in hand;
   nobody looks at gradients between the loss and the step.
 
@@ -76,12 +77,12 @@ def _stepping(program: Program) -> set[ast.AST]:
 def _finding(program: Program, one: Misdirected) -> Finding:
     name, loss = stepped(program, one.step.optimizer) or "the optimizer", receiver(program, one.loss)
     other = _name(program, one) or "another optimizer"
-    notes: list[Note] = [
-        note(one.loss.site, f"`{loss}` reaches what `{other}` owns, and nothing else"),
-        note(one.step.site, f"`{name}` owns none of that"),
-    ]
+    notes: list[Note] = [note(one.loss.site, f"`{loss}` reaches what `{other}` owns")]
     if one.partner is not None:
+        notes.append(note(one.step.site, f"`{name}` owns nothing that it reaches"))
         notes.append(note(one.partner.step.site, f"`{other}` steps after `{name}`'s loss"))
+    else:
+        notes.append(note(one.step.site, f"this is another step of `{name}`, and `{other}` never steps"))
     assert isinstance(one.step.site, (ast.expr, ast.stmt))
     choices = f"step `{other}` here, unless the two optimizers were made of each other's networks"
     return Finding(

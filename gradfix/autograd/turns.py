@@ -40,6 +40,17 @@ class Misdirected:
             if zero.path == self.step.path and isinstance(zero.target, Optimizer):
                 yield zero
 
+    def cleared_for_it(self) -> bool:
+        """Whether the gradients of the one that should step are cleared for the loss, and not this one's."""
+        path = self.step.path
+        cleared = {
+            leaf
+            for zero in between(zeros(self.run), self._since(), self.step.serial)
+            if zero.path == path
+            for leaf in zero.leaves
+        }
+        return cleared >= set(self.meant.owned()) and cleared.isdisjoint(self.step.optimizer.owned())
+
     def _since(self) -> int:
         """When the step before was made, in the same pass."""
         earlier = (s.serial for s in steps_in(self.run, self.step.path) if s.serial < self.step.serial)
@@ -49,31 +60,61 @@ class Misdirected:
 def misdirected(run: Run, step: Step) -> Misdirected | None:
     """Why a step is one of the wrong optimizer, if that is certain.
 
-    The loss before it reaches parameters of one other optimizer alone. That one never steps, and this one has
-    a loss of its own elsewhere; or that one steps where a loss for this one has been differentiated.
+    A loss before it reaches parameters of another optimizer, which never steps, and this one steps elsewhere
+    on a loss of its own: here it finds nothing new, or what the other one's loss leaves in it on its way, for
+    which the other one is cleared. Or the loss directly before it reaches parameters of another optimizer
+    alone, and that one steps where a loss for this one has been differentiated.
     """
-    stray = _stray(run, step)
-    if stray is None:
+    states = [optimizer.state for optimizer in run.optimizers]
+    if len(states) < 2 or run.strangers or step.doubtful or step.scaler is not None:
         return None
-    if not stray.meant.steps:
-        mine = step.optimizer.steps
-        alone = not _fresh(step) and any(s.site is not step.site and _fresh(s) for s in mine)
-        return stray if alone else None
-    mine, theirs = (
-        [s for s in steps_in(run, step.path) if s.optimizer is one] for one in (step.optimizer, stray.meant)
-    )
-    if len(mine) != 1 or len(theirs) != 1:
+    if any(not s.groups_known or s.escaped or s.wrapped or s.stranger for s in states):
         return None
-    loss = _before(run, theirs[0])
-    owned = set(step.optimizer.owned())
-    if (
-        loss is None
-        or loss is stray.loss
-        or not any(sure and leaf in owned for leaf, sure in loss.reached.items())
-    ):
+    return _never_stepped(run, step) or _swapped(run, step)
+
+
+def _never_stepped(run: Run, step: Step) -> Misdirected | None:
+    """A step where another optimizer's loss has been differentiated, and that one never steps."""
+    idle = [o.state for o in run.optimizers if not o.state.steps]
+    path, mine = step.path, [s for s in step.optimizer.steps if s.site is not step.site and _fresh(s)]
+    if not idle or not mine:
         return None
-    stray.partner = Misdirected(run, theirs[0], loss, step.optimizer, stray)
-    return stray
+    losses = [b for b in backwards(run) if b.accumulates and b.path == path and b.serial < step.serial]
+    for loss in reversed(losses):
+        meant = [state for state in idle if any(loss.reached.get(leaf) for leaf in state.owned())]
+        if not meant:
+            continue
+        if len(meant) > 1 or not _comes_off(run, loss, step):
+            return None
+        stray, fresh = Misdirected(run, step, loss, meant[0]), set(_fresh(step))
+        if not fresh:
+            return stray
+        earlier = any(s.path == path and s.serial < step.serial and loss not in _fresh(s) for s in mine)
+        return stray if fresh == {loss} and earlier and stray.cleared_for_it() else None
+    return None
+
+
+def _swapped(run: Run, step: Step) -> Misdirected | None:
+    """A step directly after another optimizer's loss, whose own step comes after a loss for this one."""
+    losses = _since_the_step_before(run, step)
+    reached = {leaf for loss in losses for leaf in loss.reached}
+    if not losses or any(unseen(node) for loss in losses for node in loss.visited):
+        return None
+    states = [optimizer.state for optimizer in run.optimizers]
+    owners = [state for state in states if not reached.isdisjoint(state.owned())]
+    if len(owners) != 1 or owners[0] is step.optimizer or not reached <= set(owners[0].owned()):
+        return None
+    (meant,), owned = owners, set(step.optimizer.owned())
+    if any(len({s.site for s in state.steps}) != 1 for state in (step.optimizer, meant)):
+        return None
+    for theirs in meant.steps:
+        around = min(len(theirs.path), len(step.path))
+        for loss in _since_the_step_before(run, theirs) if theirs.path[:around] == step.path[:around] else ():
+            if loss not in losses and any(sure and leaf in owned for leaf, sure in loss.reached.items()):
+                stray = Misdirected(run, step, losses[-1], meant)
+                stray.partner = Misdirected(run, theirs, loss, step.optimizer, stray)
+                return stray
+    return None
 
 
 def swapped(run: Run, step: Step) -> bool:
@@ -85,31 +126,18 @@ def swapped(run: Run, step: Step) -> bool:
     return any(one is not None and one.partner is not None and one.partner.step is step for one in strays)
 
 
-def _stray(run: Run, step: Step) -> Misdirected | None:
-    """A step whose optimizer owns nothing that the loss before it reaches, where one other owns it all."""
-    states = [optimizer.state for optimizer in run.optimizers]
-    if len(states) < 2 or run.strangers or step.doubtful or step.scaler is not None:
-        return None
-    loss = _before(run, step)
-    if loss is None or not all(loss.reached.values()) or any(map(unseen, loss.visited)):
-        return None
-    if any(not s.groups_known or s.escaped or s.wrapped or s.stranger for s in states):
-        return None
-    owners = [state for state in states if not loss.reached.keys().isdisjoint(state.owned())]
-    if len(owners) != 1 or owners[0] is step.optimizer or not loss.reached.keys() <= set(owners[0].owned()):
-        return None
-    return Misdirected(run, step, loss, owners[0])
+def _since_the_step_before(run: Run, step: Step) -> list[Backward]:
+    """The losses of its pass that are differentiated between the last step of any optimizer and this one."""
+    since = max((s.serial for s in steps(run) if s.serial < step.serial), default=-1)
+    losses = [b for b in between(backwards(run), since, step.serial) if b.accumulates]
+    known = all(loss.path == step.path and loss.certain and not loss.caught for loss in losses)
+    return losses if known and any(_comes_off(run, loss, step) for loss in losses) else []
 
 
-def _before(run: Run, step: Step) -> Backward | None:
-    """The loss of its pass that a step comes directly after, with no other step in between."""
-    losses = [b for b in backwards(run) if b.accumulates and b.serial < step.serial]
-    loss = losses[-1] if losses else None
-    if loss is None or loss.path != step.path or not loss.certain or loss.caught or not loss.reached:
-        return None
-    if run.grad_read_between(loss.serial, step.serial):
-        return None
-    return loss if next(between(steps(run), loss.serial, step.serial), None) is None else None
+def _comes_off(run: Run, loss: Backward, step: Step) -> bool:
+    """Whether a loss leaves gradients for sure, and nobody looks at these before a step."""
+    sure = loss.certain and not loss.caught and any(loss.reached.values())
+    return sure and not run.grad_read_between(loss.serial, step.serial)
 
 
 def _fresh(step: Step) -> list[Backward]:
