@@ -10,13 +10,14 @@
 
 The step moves its own network once more along what it has consumed already, or along what the other one's
 loss leaves in it on its way, or not at all. The network that the loss is for stays as it is, or is trained by
-another one's loss. Nothing raises, unless a step in the wrong place moves weights that a later backward needs.
+another one's loss. Nothing raises, unless a step in the wrong place moves weights that a later backward
+needs.
 
 Preconditions:
 
 * a loss reaches parameters of an optimizer that never steps, in any run, and behind it another one steps that
-  steps elsewhere on a loss of its own: it consumes nothing there that it has not consumed already; or only that
-  loss, for which the gradients of the optimizer that never steps are cleared, and not its own;
+  steps elsewhere on a loss of its own: it consumes nothing there that it has not consumed already; or only
+  that loss, for which the gradients of the optimizer that never steps are cleared, and not its own;
 * or two optimizers are swapped: each steps at one place, and directly after losses that reach what the other
   one owns, the first of them nothing else;
 * all optimizers are known with all that they own, and no framework or unknown function has had one in hand;
