@@ -109,6 +109,8 @@ class Trained:
 def trained_leaves(run: Run) -> dict[Hashable, Trained]:
     """By place: the backwards for tensors that were made with a gradient and may be moved elsewhere."""
     found: dict[Hashable, Trained] = {}
+    if not run.remade:
+        return found
     owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
     used = owned | {leaf for _, leaf in run.grad_reads}
     for event in backwards(run):

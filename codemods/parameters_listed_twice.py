@@ -59,9 +59,12 @@ def find(program: Program) -> Iterator[Finding]:
 
 def overlapping(run: Run) -> dict[Hashable, Twice]:
     """By place: the optimizers that are given parameters twice."""
+    events = of_kind(run, Overlap)
+    if not events:
+        return {}
     owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
     complete = all(call.leaves <= owned for call in run.module_calls) and not run.strangers
-    return {event.site: Twice(event, complete) for event in reversed(of_kind(run, Overlap))}
+    return {event.site: Twice(event, complete) for event in reversed(events)}
 
 
 def _asked(program: Program, event: Overlap) -> tuple[ast.Call, ast.Call] | None:

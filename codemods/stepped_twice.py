@@ -37,7 +37,7 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, OptimizerState, Step
-from gradfix.autograd.questions import backwards, between, steps, zeros
+from gradfix.autograd.questions import backwards, between, steps, steps_in, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import misdirected
@@ -72,9 +72,8 @@ def again(run: Run) -> dict[Hashable, Again]:
     """By place: the steps that consume the gradients of the step before once more."""
     found: dict[Hashable, Again] = {}
     refuted: set[Hashable] = set()
-    taken = steps(run)
-    for second in taken:
-        earlier = (s for s in reversed(taken) if s.serial < second.serial and s.path == second.path)
+    for second in steps(run):
+        earlier = (s for s in reversed(steps_in(run, second.path)) if s.serial < second.serial)
         first = next((s for s in earlier if _alike(s.optimizer, second.optimizer)), None)
         loss = None if first is None else _consumed_again(run, first, second)
         if first is None or loss is None:
