@@ -402,6 +402,14 @@ class NonLeaf(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class Checkpoint(Event):
+    """A network is checkpointed in the reentrant way, and is given nothing but data."""
+
+    leaves: list[Leaf]
+    """Its parameters."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Overlap(Event):
     """An optimizer is made of the parameters of some networks, and has one of these twice."""
 
