@@ -7,7 +7,8 @@
 The reentrant way of `torch.utils.checkpoint`, which is the default where nothing is said, knows of the inputs
 of the layers alone. Where none of these requires a gradient, what it gives does not either, whatever
 parameters the layers have: "None of the inputs have requires_grad=True. Gradients will be None", says a
-warning, and the layers are never trained. This is so for the first layers of any network, and for those behind frozen ones.
+warning, and the layers are never trained. This is so for the first layers of any network, and for those
+behind frozen ones.
 
 Preconditions:
 
