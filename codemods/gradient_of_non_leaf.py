@@ -17,6 +17,8 @@ Preconditions:
   its `grad` is asked for; or it is listed for an optimizer;
 * nothing has told it to keep its gradient (`retain_grad()`) or watches it (`register_hook`), and the program
   does not ask whether there is one (`is None`), nor only print it: a lesson may show that there is none;
+* or an update under `no_grad` binds it anew, after which the backward of the loop finds no graph ("element 0
+  of tensors does not require grad");
 * or a tensor that is trained, or whose gradient is read, was moved in the expression that made it on the CPU
   and let it require one: what `torch.zeros(3, requires_grad=True).to(device)` gives is a copy elsewhere.
 
@@ -67,6 +69,10 @@ def find(program: Program) -> Iterator[Finding]:
                 continue
             told.add(origin)
             yield _finding(program, event)
+        for failing in entry.certain(left_without_graph, lambda b: b.site, raises=True):
+            updates = _updates_without_graph(program, failing)
+            if updates:
+                yield _made_constant(program, failing, updates)
         for one in entry.certain(
             trained_leaves, lambda m: m.backward.site, raises=False, merge=Trained.merge
         ):
@@ -92,6 +98,62 @@ def taken_for_leaf(run: Run) -> dict[Hashable, NonLeaf]:
         if leads and (event.optimizer or differentiated):
             found.setdefault(event.site, event)
     return found
+
+
+def left_without_graph(run: Run) -> dict[Hashable, Backward]:
+    """By place: the backwards that find no graph, where they have found one in an earlier pass."""
+    found: dict[Hashable, Backward] = {}
+    leading: set[ast.AST] = set()
+    for event in backwards(run):
+        if event.failure is not None and event.failure.kind == "E3" and event.site in leading and event.path:
+            found.setdefault(event.site, event)
+        if any(sure and leaf.label == "tensor" for leaf, sure in event.reached.items()):
+            leading.add(event.site)
+    return found
+
+
+def _updates_without_graph(program: Program, event: Backward) -> list[ast.Assign]:
+    """The updates ``w = w - 0.1 * w.grad`` under ``no_grad`` in the loop of a backward."""
+    loop, site = event.path[-1][0], event.site
+    if line(site) <= 0 or not isinstance(loop, (ast.For, ast.While)) or line(loop) <= 0:
+        return []
+    found = []
+    for node in ast.walk(loop):
+        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        if not isinstance(node, ast.Assign) or not isinstance(target, ast.Name):
+            continue
+        asked = any(
+            isinstance(n, ast.Attribute) and ast.unparse(n) == f"{target.id}.grad"
+            for n in ast.walk(node.value)
+        )
+        around = [o for o in program.ancestors(node) if isinstance(o, ast.With)]
+        entered = [ast.unparse(item.context_expr) for o in around for item in o.items]
+        if asked and any(text.endswith("no_grad()") for text in entered):
+            found.append(node)
+    return found
+
+
+def _made_constant(program: Program, event: Backward, updates: list[ast.Assign]) -> Finding:
+    """What to say of weights that an update under ``no_grad`` binds anew, as data."""
+    first = updates[0]
+    assert isinstance(first.targets[0], ast.Name)
+    notes = [note(one.value, "what is computed under `no_grad` requires no gradient") for one in updates]
+    notes.append(note(event.site, "there is no graph from the second pass on"))
+    edits = [
+        ReplaceExpression(
+            Span.of(one.value), call_method(program.segment(one.value), one.value, "requires_grad_")
+        )
+        for one in updates
+    ]
+    fix = Fix("make a leaf of each new value", Effect.REPAIRS, tuple(edits), Claim("E3", line(event.site)))
+    return Finding(
+        "gradient-of-non-leaf",
+        f"`{first.targets[0].id}` is bound anew under `no_grad`, and requires no gradient any more",
+        Span.of(first),
+        tuple(notes),
+        offered([fix]),
+        "E3",
+    )
 
 
 @dataclass(eq=False)
