@@ -13,9 +13,9 @@ Preconditions:
 
 * the network is certainly differentiated, and what the same backward leaves elsewhere is consumed; or it
   leaves nothing elsewhere, in a pass in which an optimizer consumes another loss;
-* no optimizer owns any of its parameters, or none that ever steps while the network is given its weights in
-  another way; all optimizers are known with all that they own; nobody reads the gradients, and nothing
-  unknown has had the network in hand.
+* no optimizer owns any of its parameters, or none that steps once this has begun (a teacher that was trained
+  before), or none that ever steps while the network is given its weights in another way; all optimizers are
+  known with all that they own; nobody reads the gradients, and nothing unknown has had the network in hand.
 
 All its results are detached, where nothing that is trained and no input that requires grad lies behind the
 calls, and nothing else differentiates these. Otherwise its parameters are frozen where it is put into
@@ -68,6 +68,8 @@ class Wasted:
     """Why the network is a constant; nothing if that is not known."""
     idle: set[ast.AST] = field(default_factory=set)
     """Where the optimizers are made that own the network, and never step."""
+    trained_before: bool = False
+    """Whether an optimizer owns the network that has stepped, and never does so again."""
     calls: dict[ast.AST, ModuleCall] = field(default_factory=dict)
     """The calls that are differentiated, by place."""
     alone: bool = False
@@ -106,8 +108,12 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         return {}
     stepping = {step.optimizer for step in steps(run)}
     owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
-    trained = {leaf for state in stepping for leaf in state.owned()}
+    last = {step.optimizer: step.serial for step in steps(run)}
+    first: dict[ast.AST, int] = {}
+    for event in backwards(run):
+        first.setdefault(event.site, event.serial)
     idle = [o.state for o in run.optimizers if o.state not in stepping]
+    idle_owned = {leaf for state in idle for leaf in state.owned()}
     read = {leaf for _, leaf in run.grad_reads}
     if None in read:
         return {}
@@ -119,6 +125,8 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
             continue
         if first_step(run, event) is None and not _trained_beside(run, event, owned):
             continue
+        # Who has stepped in an earlier phase only consumes nothing of what comes after it.
+        trained = {leaf for state in stepping if last[state] > first[event.site] for leaf in state.owned()}
         inside: dict[ModuleCall, list[tuple[Node, bool]]] = {}
         for node, sure in event.visited.items():
             if node.call is not None:
@@ -133,6 +141,7 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
             if owners and not _are_written(call.leaves):
                 continue  # Another method may step.
             one = found.setdefault(call.module, Wasted(event, _constant(call), owners))
+            one.trained_before = one.trained_before or not call.leaves.isdisjoint(owned - idle_owned)
             one.calls.setdefault(call.site, call)
             one.alone = one.alone or first_step(run, event) is None
             behind = {leaf for node in reach(inside[call]) for leaf, _, _ in node.leaves}
@@ -215,11 +224,9 @@ def _are_written(weights: Iterable[Leaf]) -> bool:
 def _finding(program: Program, found: Wasted) -> Finding:
     call, event = found.first, found.backward
     name, loss = shown(program, network(call)), receiver(program, event)
+    which = "that steps any more " if found.trained_before else "that steps " if found.idle else ""
     notes = [
-        *(
-            note(site, f"no optimizer {'that steps ' if found.idle else ''}owns the parameters of `{name}`")
-            for site in found.calls
-        ),
+        *(note(site, f"no optimizer {which}owns the parameters of `{name}`") for site in found.calls),
         note(event.site, "this backward computes gradients for them that nobody consumes"),
     ]
     known = found.constant and not found.alone and not _may_be_forgotten(found)
@@ -227,7 +234,8 @@ def _finding(program: Program, found: Wasted) -> Finding:
     if not fixes:
         remedy = f"freeze `{name}`" if found.leads_on else "detach the result"
         notes.append(note(call.site, f"{remedy} if it is a constant; if not, give it to an optimizer"))
-    message = f"`{loss}` is differentiated into `{name}`, which no optimizer trains"
+    more = " any more" if found.trained_before else ""
+    message = f"`{loss}` is differentiated into `{name}`, which no optimizer trains{more}"
     severity = Severity.ERROR if found.alone else None
     return Finding(
         "gradients-nobody-consumes", message, Span.of(call.site), tuple(notes), fixes, severity=severity

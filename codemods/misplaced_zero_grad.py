@@ -360,7 +360,9 @@ def dirtied(run: Run) -> dict[Hashable, Misplaced]:
         one = _dirt(run, step)
         if one is not None:
             found.setdefault(step.site, one)
-        elif step.doubtful or (step.site, step.optimizer, step.path[:-1]) in met:
+        elif step.doubtful or (
+            (step.site, step.optimizer, step.path[:-1]) in met and not _right_behind_another(run, step)
+        ):
             # Before the first step of a loop there was neither a clearing behind it nor what another leaves,
             # or what stands before the loop has cleared that.
             refuted.add(step.site)
@@ -378,7 +380,7 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
         return None  # What has accumulated over several passes would be cleared with the rest.
     for dirt, sure in consumed.items():
         other = owner(run, dirt)
-        if not sure or other is None or other is step.optimizer or not own or not _alongside(dirt, step):
+        if not sure or other is None or other is step.optimizer or not own or not _around(dirt, step):
             continue
         needed = min(own, key=lambda b: b.serial)
         stepped_on = first_step(run, dirt)
@@ -408,6 +410,22 @@ def _cleared_unused(run: Run, backward: Backward, other: OptimizerState, leaves:
 def _alongside(event: Event, step: Step) -> bool:
     """Whether something happens in the very loops that the step is in, in whichever pass."""
     return [loop for loop, _ in event.path] == [loop for loop, _ in step.path]
+
+
+def _around(event: Event, step: Step) -> bool:
+    """The same, or in a loop around the one in which the step is repeated."""
+    loops = [loop for loop, _ in event.path]
+    return loops == [loop for loop, _ in step.path][: len(loops)] and (bool(loops) or not step.path)
+
+
+def _right_behind_another(run: Run, step: Step) -> bool:
+    """Whether an inner loop repeats a step that nothing but its optimizer's own losses comes before."""
+    before = [s.serial for s in steps(run) if s.optimizer is step.optimizer and s.serial < step.serial]
+    mine = set(step.optimizer.owned())
+    since = in_between(backwards(run), max(before, default=0), step.serial)
+    return len(step.path) > 1 and all(
+        b.reached.keys() <= mine or mine.isdisjoint(b.reached) for b in since if b.accumulates
+    )
 
 
 def _passes_through(dirt: Backward, mine: set[Leaf], theirs: set[Leaf]) -> bool:
