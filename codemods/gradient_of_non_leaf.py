@@ -5,6 +5,7 @@
         loss = (x @ w - y).square().mean()                  loss = (x @ w - y).square().mean()
         loss.backward()                                     loss.backward()
         w.data -= 0.1 * w.grad                              w.data -= 0.1 * w.grad
+        w.grad = None                                       w.grad = None
 
 Backward leaves gradients in leaves only: in tensors that were made with `requires_grad=True`, and not
 computed. What is computed of one, be it by `* 0.01`, `.view(...)` or `w = w - 0.1 * w.grad`, is another
