@@ -25,6 +25,10 @@ Preconditions:
   gradients again and again (see missing-zero-grad), the two do not step on each other's losses (see
   wrong-optimizer), and nobody looks at gradients in between.
 
+Two optimizers may have parameters in common: an encoder that is trained with its decoder, and against a
+discriminator. Where the one has stepped on its loss, and the other one's loss is differentiated after that,
+the second step consumes both losses, the first one for the second time.
+
 The gradients are cleared before the first backward of the optimizer's own losses, if the other loss comes
 before it. If it comes after, there is no place to clear.
 
@@ -88,6 +92,10 @@ def leaks(run: Run) -> dict[Hashable, Leak]:
     for step in steps(run):
         if step.doubtful or step.site in found or step.optimizer in again or swapped(run, step):
             continue
+        left = _left_over(run, step)
+        if left is not None:
+            found[step.site] = left
+            continue
         mine = set(step.optimizer.owned())
         taken = {event: None for held in step.consumed.values() for event, (sure, _) in held.items() if sure}
         events = sorted((e for e in taken if e.path == step.path), key=lambda event: event.serial)
@@ -102,6 +110,26 @@ def leaks(run: Run) -> dict[Hashable, Leak]:
                     found[step.site] = Leak(run, step, event, owner, judging)
                     break
     return found
+
+
+def _left_over(run: Run, step: Step) -> Leak | None:
+    """What a step consumes of parameters that two optimizers have, and the other one has stepped on before.
+
+    A loss of its own was differentiated after that, and is added to what is left.
+    """
+    for leaf, held in step.consumed.items():
+        sure = [event for event, (certain, _) in held.items() if certain and event.path == step.path]
+        for event in sure:
+            before = first_step(run, event)
+            if before is None or before.optimizer is step.optimizer or before.path != step.path:
+                continue
+            if before.doubtful or event not in before.consumed.get(leaf, ()):
+                continue
+            own = next((one for one in sure if one.serial > before.serial), None)
+            if own is None or own.serial > step.serial or run.grad_read_between(event.serial, step.serial):
+                continue
+            return Leak(run, step, event, before.optimizer, own)
+    return None
 
 
 def _passing_to(run: Run, event: Backward, mine: set[Leaf]) -> OptimizerState | None:

@@ -6,10 +6,9 @@
     optimG.step()                                    optimG.step()
 
 Nothing raises, the losses are printed, and the parameters stay what they were made. The commonest reasons: a
-`detach()` too many between a network and its loss; a loss that was made a leaf (`loss.requires_grad = True`
-on a number without a graph); the network runs under `no_grad`, or its result becomes numbers on the way;
-an optimizer that was made for another network, or for a copy, than the one that the loss runs through; and
-a `backward()` that was forgotten.
+`detach()` too many between a network and its loss; the network runs under `no_grad`, or its result becomes
+numbers on the way; an optimizer that was made for another network, or for a copy, than the one that the loss
+runs through; and a `backward()` that was forgotten. Of a loss without any graph `loss-without-graph` tells.
 
 Preconditions:
 
@@ -24,6 +23,7 @@ Preconditions:
 * where nothing is differentiated at all, gradients are cleared in the loop, and networks run there with a
   graph; of those that a caller hands in, torch alone gets what they say, and not some function that may
   differentiate it;
+* gradients that `autograd.grad` returns are put into no `.grad`, and nothing moves the weights by hand;
 * where a function is called from outside and anything is differentiated, the optimizer is made in it: its
   caller may differentiate as well.
 
@@ -46,6 +46,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from gradfix.autograd.cuts import graphless
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, reach, unseen
 from gradfix.autograd.questions import backwards, calls_in, steps, zeros
 from gradfix.autograd.run import Run
@@ -65,6 +66,8 @@ class Idle:
     """Where its networks are run."""
     computed: ast.AST | None = None
     """Where something is computed with a graph, if nothing is backpropagated."""
+    returned: bool = False
+    """Whether that is its gradient, by ``autograd.grad``."""
     cuts: list[ast.Call] = field(default_factory=list)
     """Where what they compute is detached on its way into that loss."""
     alone: bool = False
@@ -95,17 +98,20 @@ def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
     if not all(map(_followed, losses)):
         return {}
     touched = _touched(run)
+    graphless_losses = graphless(run)  # Why these reach nobody is told of them.
     reached = {leaf for loss in losses for leaf in loss.reached}
     found: dict[Hashable, Idle] = {}
     for optimizer in dict.fromkeys(step.optimizer for step in steps(run)):
         owned = set(optimizer.owned())
-        if not owned.isdisjoint(touched):
+        if not owned.isdisjoint(touched if losses else touched - run.differentiated):
             continue
-        if not backwards(run):
-            idle = _forgotten(run, optimizer, within)
+        if not losses:
+            idle = _returned(run, optimizer, within) if backwards(run) else _forgotten(run, optimizer, within)
         else:
-            idle = _idle(run, optimizer, losses) if losses and _known(run, optimizer, within) else None
-        if idle is not None and (idle.astray or owned.isdisjoint(reached)):
+            idle = _idle(run, optimizer, losses) if _known(run, optimizer, within) else None
+        if idle is None or (idle.loss is not None and idle.loss.site in graphless_losses):
+            continue
+        if idle.astray or owned.isdisjoint(reached):
             found[idle.step.site] = idle
     return found
 
@@ -124,6 +130,23 @@ def _forgotten(run: Run, optimizer: OptimizerState, within: ast.AST) -> Idle | N
             place = _computed(run, nodes, owned) if known else _computed_of_strangers(step, nodes)
             if place is not None:
                 return Idle(step, None, [], place)
+    return None
+
+
+def _returned(run: Run, optimizer: OptimizerState, within: ast.AST) -> Idle | None:
+    """The first step of an optimizer whose gradients ``autograd.grad`` returns, and nobody puts anywhere."""
+    owned = optimizer.owned()
+    if not _known(run, optimizer, within) or any(
+        leaf.storage.history or leaf.storage.maybe for leaf in owned
+    ):
+        return None
+    for step in optimizer.steps:
+        given = (b for b in backwards(run) if b.path == step.path and b.serial < step.serial and b.certain)
+        returned = next(
+            (b for b in given if b.failure is None and run.differentiated.issuperset(owned)), None
+        )
+        if step.path and returned is not None and not run.differentiated.isdisjoint(returned.reached):
+            return Idle(step, None, [], returned.site, returned=True)
     return None
 
 
@@ -188,7 +211,8 @@ def _idle(run: Run, optimizer: OptimizerState, losses: list[Backward]) -> Idle |
         idle = Idle(step, loss, mine)
         idle.leaf = not loss.roots and bool(loss.reached)
         fresh = {leaf for b in before if b.serial > since for leaf in b.reached}
-        looked_at = {leaf for _, leaf in run.grad_reads} | run.differentiated
+        # A gradient that accumulates in a copy is none that ``autograd.grad`` gives of it.
+        looked_at = {leaf for _, leaf in run.grad_reads} | {f for f in run.differentiated if not f.copied}
         idle.astray = bool(fresh) and fresh.isdisjoint(elsewhere | looked_at) and not idle.leaf
         idle.cuts = _cuts(run, loss, owned)
         idle.alone = [b.serial > since for b in before].count(True) == 1
@@ -211,6 +235,17 @@ def _cuts(run: Run, loss: Backward, owned: set[Leaf]) -> list[ast.Call]:
 def _finding(program: Program, idle: Idle) -> Finding:
     name = stepped(program, idle.step.optimizer) or "the optimizer"
     assert isinstance(idle.step.site, (ast.expr, ast.stmt))
+    if idle.returned and idle.computed is not None:
+        return Finding(
+            "step-without-gradients",
+            f"`{name}.step()` never finds a gradient: `autograd.grad` returns them, and puts them nowhere",
+            Span.of(idle.step.site),
+            (
+                note(idle.computed, "the gradients are what this returns"),
+                note(idle.step.site, "this step looks for them in `.grad`, and trains nothing"),
+            ),
+            advice="call `backward()`, or put each gradient into the `.grad` of its parameter",
+        )
     if idle.loss is None:
         here = idle.computed is not None and line(idle.computed) > 0
         return Finding(

@@ -21,7 +21,7 @@ from gradfix.codemod import (
     ReplaceExpression,
     Span,
 )
-from gradfix.segments import call_method
+from gradfix.segments import call_method, source_segment
 
 RETAIN_POSITION = {"backward": 1, "grad": 3}
 """Where ``retain_graph`` stands when given by position: ``backward(gradient, retain_graph)``."""
@@ -104,6 +104,22 @@ def add_retain(program: Program, backward: Event) -> Edit | None:
     else:
         code = f"{inner.removesuffix(',')}, retain_graph=True)"
     return ReplaceExpression(Span.of(site), code)
+
+
+def creating_graph(program: Program, call: ast.Call) -> str | None:
+    """A call of ``torch.autograd.grad`` that gives the gradient a graph; None if it is not known how."""
+    text = program.segment(call)
+    given = next((keyword for keyword in call.keywords if keyword.arg == "create_graph"), None)
+    if len(call.args) > 4 or any(keyword.arg is None for keyword in call.keywords):
+        return None
+    if given is None:
+        return f"{text[:-1].rstrip().removesuffix(',')}, create_graph=True)"
+    if not isinstance(given.value, ast.Constant):
+        return None
+    start = Span.of(call)
+    old, place = program.segment(given.value), Span.of(given.value)
+    before = source_segment(program.text, Span(start.line, start.column, place.line, place.column))
+    return f"{before}True{text[len(before) + len(old) :]}"
 
 
 def insert(anchor: ast.stmt, where: Literal["before", "after"], code: str) -> Edit:

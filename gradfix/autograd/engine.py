@@ -10,6 +10,7 @@ from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.graph import (
     Backward,
     Contribution,
+    Cut,
     Edge,
     Failure,
     HandStep,
@@ -80,6 +81,8 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
                 isinstance(tensor, Tensor) and tensor.requires is False and len(roots) == 1 and event.certain
             ):
                 event.fail(Failure("E3", None, None))
+        if isinstance(value, (Opaque, Tensor)) and value.node is None:
+            event.lost = event.lost or value.lost
         if isinstance(value, (Opaque, Tensor)) and value.node is None and value.requires is not True:
             known = isinstance(value, Tensor) and value.requires is False
             event.blind = event.blind or (event.certain and not known)
@@ -147,6 +150,9 @@ def differentiate(run: Run, call: Call) -> Value:
     )
     for _ in range(max(count, 1)):
         result = Tensor()
+        if create is False and nodes:
+            run.cuts += 1
+            result.lost = Cut(nodes[0][0], (call.site,), run.grad_enabled is not False)
         if create is not False and nodes and (seeded or any(n.saves is not False for n in event.visited)):
             # The second derivative runs through the operands of what was differentiated.
             made = run.node("autograd.grad", call.site)
@@ -306,6 +312,10 @@ def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
                     reached.maybe_freed = True
                     for leaf, _, _ in reached.leaves:
                         leaf.unknown_grad = True
+            elif isinstance(value, Opaque):
+                value.graphless = False
+            elif value.leaf is None:
+                value.requires = value.requires or None
         elif isinstance(value, Sequence) and depth:
             havoc(run, value.items, node, depth - 1)
             if value.kind == "list":

@@ -13,7 +13,7 @@ import ast
 import itertools
 from collections import abc
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Tri = bool | None
 """True, False, or None for "cannot know"."""
@@ -65,6 +65,25 @@ class Storage:
         self.kin += (other, *(one for one in other.kin if one is not self))
 
 
+class Cut(NamedTuple):
+    """Where a value lost the graph that it was computed with."""
+
+    graph: Node | Leaf
+    """What certainly had a graph there, or is a parameter."""
+    sites: tuple[ast.AST, ...]
+    """The operations that hand no graph on, in order: at the first one it ends."""
+    recorded: bool
+    """Whether graphs were recorded there, so that it is the operation that ends this one."""
+    listed: Tri = False
+    """Whether a new tensor of a list is among them that holds what has a graph, or had one till then, and
+    nothing else; None: of a list that may hold something else."""
+
+    @property
+    def site(self) -> ast.AST:
+        """Where the graph ends."""
+        return self.sites[0]
+
+
 class Leaf:
     """A tensor that accumulates gradient: a layer's parameters as one block, or a single leaf tensor.
 
@@ -76,9 +95,11 @@ class Leaf:
         "children",
         "copied",
         "created",
+        "doubtful",
         "grad",
         "label",
         "lender",
+        "lost",
         "requires",
         "storage",
         "supposed",
@@ -99,6 +120,10 @@ class Leaf:
         """Something unknown may have written the gradient."""
         self.children: list[Leaf] = []
         self.created = created
+        self.lost: Cut | None = None
+        """Where a graph ended that it was computed with, if it is no parameter."""
+        self.doubtful = False
+        """It may be none: what was told to require a gradient may have had a graph."""
         self.copied = False
         """Made by copying another one."""
         self.supposed = False
@@ -276,6 +301,8 @@ class Backward(Event):
     failure: Failure | None = None
     creates: Tri = False
     """``create_graph``."""
+    lost: Cut | None = None
+    """Where the graph ended of what it differentiates, if that has none and had one."""
     seeded: bool = False
     """Whether it is given what to multiply the Jacobian by: ``gradient``, ``grad_tensors``."""
     caught: bool = False

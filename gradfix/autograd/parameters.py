@@ -167,7 +167,7 @@ def set_requires(run: Run, holder: Value, leaves: list[Leaf], value: Value, site
     if isinstance(holder, Tensor) and holder.leaf is None:
         if wanted is not False and holder.node is None:
             leaf = Leaf("tensor", wanted, site)
-            leaf.storage = holder.storage
+            leaf.storage, leaf.lost, leaf.doubtful = holder.storage, holder.lost, holder.requires is not False
             holder.leaf = leaf
             holder.requires = wanted
         return

@@ -11,7 +11,7 @@ import pytest
 from gradfix import pipeline, source
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.training_step import analyze
-from gradfix.codemod import Effect
+from gradfix.codemod import Effect, ReplaceExpression
 from gradfix.pipeline import Options, Wishes
 from gradfix.source import Source
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 
-from gradfix.autograd import imports, unbound
+from gradfix.autograd import imports, operators, unbound
 from gradfix.autograd.arguments import Call, unwritten
 from gradfix.autograd.engine import move_by_hand, zero_grad
 from gradfix.autograd.graph import Backward, Leaf, reach
@@ -40,6 +40,7 @@ from gradfix.autograd.values import (
     Super,
     Tensor,
     Value,
+    data,
     tensors_in,
 )
 
@@ -79,11 +80,14 @@ def _unknown_attribute(run: Run, value: Opaque, name: str, node: ast.AST) -> Val
         return known
     if value.node is not None:
         if name in TENSOR_DATA:
-            return Opaque(name)
+            return data(name)
         if name == "data":
-            return Tensor()
+            # Of a packed sequence, say, it is no more than another name for what has the graph.
+            return Tensor(None, None)
         return part(run, value, name, node)
     child = run.part_of(value, name)
+    if value.graphless and (name in TENSOR_DATA or operators.attribute(name) is not None):
+        child.graphless, child.lost = True, value.lost
     value.attributes[name] = child
     return child
 
@@ -216,6 +220,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             run.made.add((holder.cls.node, name))
         if name in ("grad", "_grad") and isinstance(holder, Opaque):
             return
+        if name in ("requires_grad", "data") and isinstance(holder, Opaque):
+            holder.graphless = False
         if isinstance(holder, Module) and isinstance(value, Tensor) and value.leaf is not None:
             known = value.leaf.label
             if known == "parameter":

@@ -32,6 +32,7 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Tensor,
     Value,
+    data,
 )
 
 
@@ -45,11 +46,15 @@ def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Valu
         return SummaryTensor([value.leaf], "grad", True) if value.leaf is not None else Opaque("grad")
     if name == "data":
         # Writes through .data do not move the version counter: memory of its own to the model.
-        return SummaryTensor([value.leaf], "data") if value.leaf is not None else Tensor()
+        if value.leaf is not None:
+            return SummaryTensor([value.leaf], "data")
+        cut = Tensor()
+        cut.lost = run.cut(value, node)
+        return cut
     if name == "requires_grad":
-        return Opaque("requires_grad") if value.requires is None else Const(value.requires)
+        return data("requires_grad") if value.requires is None else Const(value.requires)
     if name in TENSOR_DATA:
-        return Opaque(name)
+        return data(name)
     table = operators.attribute(name)
     if table is not None and isinstance(node, ast.Attribute):
         # What has the attribute is no argument: it has a name alone.
@@ -69,9 +74,9 @@ def _summary_attribute(run: Run, value: SummaryTensor, name: str, node: ast.AST)
     if name == "requires_grad":
         flags = {leaf.requires for leaf in value.leaves}
         flag = flags.pop() if len(flags) == 1 else None
-        return Opaque(name) if flag is None else Const(flag)
+        return data(name) if flag is None else Const(flag)
     if name in TENSOR_DATA:
-        return Opaque(name)
+        return data(name)
     return Method(value, name)
 
 
@@ -89,6 +94,10 @@ PLAIN = frozenset(
 """Methods of a tensor whose result carries no graph."""
 
 
+OWN = frozenset({"item", "tolist", "numpy"})
+"""Those whose result is what the tensor is."""
+
+
 @method(Tensor, "backward")
 def _backward(run: Run, tensor: Tensor, call: Call) -> Value:
     backward(run, [(tensor, call.receiver)], Call(call.args[:], call.keywords, call.site))
@@ -104,7 +113,10 @@ def _tensor_itself(run: Run, tensor: Tensor, call: Call) -> Value:
 
 @method(Tensor, *PLAIN)
 def _no_graph(run: Run, tensor: Tensor, call: Call) -> Value:
-    return Opaque(call.name)
+    number = data(call.name)
+    if call.name in OWN:
+        number.lost = run.cut(tensor, call.site)
+    return number
 
 
 @method(Tensor, "requires_grad_")
@@ -167,9 +179,13 @@ def _operation(run: Run, tensor: Tensor, call: Call) -> Value:
 def _converted(run: Run, base: Tensor, call: Call) -> Tensor:
     """A copy in another precision; the conversion saves nothing."""
     if run.grad_enabled is False:
-        return Tensor()
+        cut = Tensor()
+        cut.lost = run.cut(base, call.site)
+        return cut
     if base.leaf is None:
-        return Tensor(base.node, base.requires)
+        copy = Tensor(base.node, base.requires)
+        copy.lost = base.lost
+        return copy
     made = run.node(call.name, call.site)
     made.leaves = ((base.leaf, base.leaf.requires is True, call.receiver),)
     return Tensor(made, base.leaf.requires)
@@ -189,7 +205,7 @@ def _gradient_method(run: Run, each: SummaryTensor, call: Call) -> Value | None:
         nothing = call.name in ("fill_", "mul_") and isinstance(by, Const) and by.value == 0
         change_gradients(run, each, call.site, emptied=nothing or call.name == "zero_")
     if call.name in NUMBERS:
-        return Opaque(call.name)
+        return data(call.name)
     graph = [o for v, e in call.given for o in operands_of(v, e)]
     if call.name.endswith("_") or all(o.requires is False for o in graph):
         return SummaryTensor(each.leaves, "grad")
