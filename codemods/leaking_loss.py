@@ -22,7 +22,8 @@ Preconditions:
 * the other is for this optimizer alone, and calls the same network on something that the other network has
   computed and that was detached, or computed without a graph: for this step, that is a constant;
 * the other optimizer does not step between the two (see misplaced-zero-grad), this one does not consume its
-  gradients again and again (see missing-zero-grad), and nobody looks at gradients in between.
+  gradients again and again (see missing-zero-grad), the two do not step on each other's losses (see
+  wrong-optimizer), and nobody looks at gradients in between.
 
 Two optimizers may have parameters in common: an encoder that is trained with its decoder, and against a
 discriminator. Where the one has stepped on its loss, and the other one's loss is differentiated after that,
@@ -57,6 +58,7 @@ from gradfix.autograd.questions import (
 )
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
+from gradfix.autograd.turns import swapped
 from gradfix.autograd.values import Tensor, Value, tensors_in
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
 from gradfix.edits import constructed, insert, note, offered, receiver, stepped
@@ -88,7 +90,7 @@ def leaks(run: Run) -> dict[Hashable, Leak]:
         return found
     again = {step.optimizer for step, _ in consuming_again(run)}
     for step in steps(run):
-        if step.doubtful or step.site in found or step.optimizer in again:
+        if step.doubtful or step.site in found or step.optimizer in again or swapped(run, step):
             continue
         left = _left_over(run, step)
         if left is not None:

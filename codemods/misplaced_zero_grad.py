@@ -68,6 +68,7 @@ from gradfix.autograd.questions import (
 from gradfix.autograd.questions import between as in_between
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
+from gradfix.autograd.turns import misdirected
 from gradfix.autograd.values import Module, Optimizer
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement, Span
 from gradfix.edits import clearing_place, insert, move, note, offered, receiver, stepped
@@ -439,8 +440,8 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
     """Steps that consume gradients again, since they are cleared only outside their loop."""
     found: dict[Hashable, Misplaced] = {}
     for step, fresh in consuming_again(run):
-        if _same_graph(step, fresh):
-            continue
+        if _same_graph(step, fresh) or misdirected(run, step) is not None:
+            continue  # Another graph is to be computed, or another optimizer to step.
         clearing = [z for z in zeros(run) if set(z.leaves) & set(step.optimizer.owned())]
         # Where networks are cleared one by one, those count that clear what adds up.
         again = adding_up(step)

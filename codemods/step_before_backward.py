@@ -52,6 +52,7 @@ from gradfix.autograd.questions import (
 )
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
+from gradfix.autograd.turns import misdirected
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
 from gradfix.edits import move, note, offered, receiver, stepped
 
@@ -111,7 +112,7 @@ def _before(run: Run, event: Backward) -> Early | None:
     here = steps_in(run, event.path)
     place = bisect_left(here, event.serial, key=lambda s: s.serial)
     step = here[place - 1] if place else None
-    if step is None or step.doubtful or not _may_feed(event, step):
+    if step is None or step.doubtful or not _may_feed(event, step) or misdirected(run, step) is not None:
         return None
     idle = not trains(run, step)
     if event.blind and not idle:

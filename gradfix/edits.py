@@ -182,19 +182,23 @@ def torch_name(program: Program, place: ast.stmt) -> str | None:
 
 def stepped(program: Program, optimizer: OptimizerState) -> str | None:
     """How the program calls an optimizer when it steps it: ``optimizer_D``, ``self.opt["g"]``."""
-    for step in optimizer.steps:
-        site = step.site
-        if not isinstance(site, ast.Call) or not isinstance(site.func, ast.Attribute):
-            continue
-        if site.func.attr != "step":
-            continue  # a call that leads to the step, which stands in an imported module
-        holder = site.func.value
-        if site.args and not isinstance(site.args[0], (ast.Lambda, ast.Name)):
-            holder = site.args[0]  # scaler.step(optimizer)
-        elif site.args and "scaler" in program.segment(holder).lower():
-            holder = site.args[0]
-        return program.segment(holder)
-    return None
+    holders = (stepping(program, step) for step in optimizer.steps)
+    return next((program.segment(holder) for holder in holders if holder is not None), None)
+
+
+def stepping(program: Program, step: Step) -> ast.expr | None:
+    """What names the optimizer where it is stepped: ``opt`` in ``opt.step()`` and in ``scaler.step(opt)``."""
+    site = step.site
+    if not isinstance(site, ast.Call) or not isinstance(site.func, ast.Attribute):
+        return None
+    if site.func.attr != "step":
+        return None  # a call that leads to the step, which stands in an imported module
+    holder = site.func.value
+    if site.args and not isinstance(site.args[0], (ast.Lambda, ast.Name)):
+        return site.args[0]  # scaler.step(optimizer)
+    if site.args and "scaler" in program.segment(holder).lower():
+        return site.args[0]
+    return holder
 
 
 def clearing_place(

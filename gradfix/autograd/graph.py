@@ -419,6 +419,37 @@ class Exhausted(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class NonLeaf(Event):
+    """What was computed is taken for a leaf: its ``grad`` is asked for, or an optimizer is made of it."""
+
+    node: Node
+    named: ast.expr
+    """What names it there."""
+    optimizer: bool
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Checkpoint(Event):
+    """A network is checkpointed in the reentrant way, and is given nothing but data."""
+
+    leaves: list[Leaf]
+    """Its parameters."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Overlap(Event):
+    """An optimizer is made of the parameters of some networks, and has one of these twice."""
+
+    optimizer: OptimizerState
+    first: int
+    """Which of the networks it has once more, by their order."""
+    second: int
+    """Which has it once more: the same one, or one of which it is a part, or that is a part of it."""
+    grouped: bool
+    """Whether the two are in different groups, which raises."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Change(Event):
     """An in-place change of a tensor other than by an optimizer."""
 
@@ -477,6 +508,7 @@ class OptimizerState:
         "path",
         "steps",
         "stranger",
+        "wholes",
         "wrapped",
     )
 
@@ -498,6 +530,8 @@ class OptimizerState:
         """Its class, if that is of the project."""
         self.like = self
         """The first made at this place for these parameters: it is replaced, for another rate say."""
+        self.wholes: tuple[tuple[Leaf, ...], ...] | None = None
+        """The networks all of whose parameters it owns; None where some may have been picked."""
         self.path = path
         self.steps: list[Step] = []
 

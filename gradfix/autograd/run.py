@@ -344,6 +344,8 @@ class Run:
         hold, each with what it is called on, where that says whose memory it is."""
         self.hooked: set[Node] = set()
         """What somebody watches the gradient of."""
+        self.retaining: set[Node] = set()
+        """What keeps its gradient, though it is no leaf."""
         self.detached: list[tuple[int, Node, ast.AST]] = []
         """What was detached, when and where."""
         self.cuts = 0

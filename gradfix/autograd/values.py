@@ -254,10 +254,14 @@ class SummaryTensor(Value):
         return self.itself and all(leaf.grad is None and not leaf.unknown_grad for leaf in self.leaves)
 
 
+Wholes = tuple[tuple[Leaf, ...], ...]
+"""The parameters of several networks, all that each has: a network may be there twice."""
+
+
 class Params(Value):
     """An iterable of parameters, as ``parameters()`` gives it."""
 
-    __slots__ = ("complete", "half", "leaves", "made", "named", "spent")
+    __slots__ = ("complete", "half", "leaves", "made", "named", "spent", "wholes")
 
     def __init__(
         self, leaves: list[Leaf], complete: bool = True, named: bool = False, made: ast.AST | None = None
@@ -271,6 +275,8 @@ class Params(Value):
         """What has made it, if it can be gone through once: a generator."""
         self.spent: ast.AST | None = None
         """What has gone through it."""
+        self.wholes: Wholes | None = None
+        """The networks all of whose parameters these are; None where some may have been picked."""
 
 
 class Module(Value):

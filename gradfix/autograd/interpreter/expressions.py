@@ -11,6 +11,7 @@ from gradfix.autograd import imports, options, unbound
 from gradfix.autograd.interpreter.calls import call_expression
 from gradfix.autograd.interpreter.choices import chosen_by_name
 from gradfix.autograd.interpreter.conditions import evaluated_again, truth
+from gradfix.autograd.parameters import leaves_of, wholes_of
 from gradfix.autograd.relevance import children
 from gradfix.autograd.run import Flow, Impossible, Run, expression, statement
 from gradfix.autograd.semantics import dispatch
@@ -34,6 +35,7 @@ from gradfix.autograd.values import (
     Mapping,
     Module,
     Opaque,
+    Params,
     Sequence,
     Tensor,
     Value,
@@ -180,15 +182,22 @@ def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Value:
 @expression(ast.Tuple, ast.List, ast.Set)
 def _sequence(run: Run, node: ast.Tuple | ast.List | ast.Set, frame: Frame) -> Value:
     items: list[Value] = []
+    spread: list[Value] = []
     unknown = False
     for element in node.elts:
         if isinstance(element, ast.Starred):
-            inner, _ = dispatch.iterate(run, run.evaluate(element.value, frame), element)
+            spread.append(run.evaluate(element.value, frame))
+            inner, _ = dispatch.iterate(run, spread[-1], element)
             unknown = unknown or inner is None
             items += inner or []
         else:
             items.append(run.evaluate(element, frame))
     run.charge(len(items) >> 4)
+    wholes = wholes_of(Sequence("list", spread)) if spread and len(spread) == len(node.elts) else None
+    if wholes is not None:
+        together = Params(leaves_of(Sequence("list", spread))[0])
+        together.wholes = wholes
+        return together
     return Sequence(node.__class__.__name__.lower(), items, unknown, run.symbolic)
 
 

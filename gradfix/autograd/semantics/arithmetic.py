@@ -8,7 +8,7 @@ from typing import Any
 
 from gradfix.autograd import operators, options
 from gradfix.autograd.counting import NUMBER, Pass, Term
-from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.parameters import leaves_of, wholes_of
 from gradfix.autograd.run import Run, used_none
 from gradfix.autograd.semantics.operations import apply, changed_in_place, operands_of, record, unknown
 from gradfix.autograd.values import (
@@ -108,7 +108,9 @@ def _of_what_is_known(op: ast.operator, left: Value, right: Value) -> Value | No
     ):
         leaves, complete = leaves_of(left)
         more, also = leaves_of(right)
-        return Params(list(dict.fromkeys(leaves + more)), complete and also)
+        together = Params(list(dict.fromkeys(leaves + more)), complete and also)
+        together.wholes = wholes_of(Sequence("list", [left, right]))
+        return together
     if isinstance(left, Sequence) and isinstance(op, ast.Mult) and isinstance(right, Const):
         if isinstance(right.value, int) and len(left.items) * right.value <= 64:
             return Sequence(left.kind, left.items * right.value, left.open)

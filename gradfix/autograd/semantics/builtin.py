@@ -6,7 +6,7 @@ import ast
 
 from gradfix.autograd import imports, options
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.parameters import leaves_of, wholes_of
 from gradfix.autograd.run import Exited, Run, used_none
 from gradfix.autograd.semantics.arithmetic import binary
 from gradfix.autograd.semantics.attributes import bind_weight, set_attribute
@@ -77,8 +77,11 @@ def make_partial(run: Run, call: Call) -> Value:
 def chain(run: Run, call: Call) -> Value:
     values = [v for v, _ in call.args]
     if any(isinstance(v, (Params, SummaryTensor)) for v in values):
-        leaves, complete = leaves_of(Sequence("list", values))
-        return Params(leaves, complete)
+        listed = Sequence("list", values)
+        leaves, complete = leaves_of(listed)
+        together = Params(leaves, complete)
+        together.wholes = wholes_of(listed)
+        return together
     items: list[Value] = []
     for value in values:
         part, _ = iterate(run, value, None)

@@ -7,6 +7,7 @@ import ast
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.engine import backward, change_gradients, move_by_hand, zero_grad
+from gradfix.autograd.graph import NonLeaf
 from gradfix.autograd.parameters import set_requires
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.adjusting import note_clipping
@@ -40,6 +41,9 @@ from gradfix.autograd.values import (
 def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Value:
     if name in ("grad", "_grad"):
         run.grad_reads.append((run.next_serial(), value.leaf))
+        if value.leaf is None and value.node is not None and isinstance(node, ast.Attribute):
+            where = run.home(node), run.path, run.next_serial()
+            run.events.append(NonLeaf(*where, value.node, node.value, False))
         return SummaryTensor([value.leaf], "grad", True) if value.leaf is not None else Opaque("grad")
     if name == "data":
         # Writes through .data do not move the version counter: memory of its own to the model.
@@ -134,6 +138,8 @@ def _detach_in_place(run: Run, tensor: Tensor, call: Call) -> Value:
 
 @method(Tensor, "retain_grad")
 def _retain_grad(run: Run, tensor: Tensor, call: Call) -> Value:
+    if tensor.node is not None:
+        run.retaining.add(tensor.node)
     return NONE
 
 

@@ -6,8 +6,8 @@ import ast
 
 from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.engine import backward, differentiate
-from gradfix.autograd.graph import Leaf, Tri
-from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.graph import Checkpoint, Leaf, Tri
+from gradfix.autograd.parameters import leaves_of, module_leaves
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.adjusting import make_schedule
 from gradfix.autograd.semantics.dispatch import function, inherent_method, package
@@ -238,7 +238,25 @@ def save(run: Run, call: Call) -> Value:
 @function("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
 def checkpoint(run: Run, call: Call) -> Value:
     """Activation checkpointing recomputes with the weights of the moment: nothing certain is said of it."""
+    _note_data(run, call)
     return unknown(run, call.args[1:], call.keywords, call.site, "checkpoint", certain=False)
+
+
+def _note_data(run: Run, call: Call) -> None:
+    """Note a network that is checkpointed by a graph which begins at its inputs, and these have none."""
+    first = 2 if call.name.endswith("sequential") else 1
+    given = [value for value, _ in call.args[first:] if not isinstance(value, Const)]
+    if "**" in call.keywords or not given or run.grad_enabled is not True:
+        return
+    if flag(call.argument("use_reentrant", len(call.args)), True) is not True:
+        return
+    data = all(
+        isinstance(v, Tensor) and v.requires is False and v.node is None and v.leaf is None for v in given
+    )
+    network = call.args[0][0]
+    if data and isinstance(network, Module):
+        leaves = [leaf for top in module_leaves(network) for leaf in top.family()]
+        run.events.append(Checkpoint(run.home(call.site), run.path, run.next_serial(), leaves))
 
 
 @function("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")

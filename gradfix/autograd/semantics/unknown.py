@@ -317,7 +317,9 @@ def _parameters(run: Run, value: Opaque, call: Call) -> Value | None:
         return None
     run.mutations += 1
     value.node, value.requires = None, False  # It is a network, and no tensor.
-    return Params([value.block(call.site)], True, call.name == "named_parameters", call.site)
+    found = Params([value.block(call.site)], True, call.name == "named_parameters", call.site)
+    found.wholes = None if call.args or call.keywords else (tuple(found.leaves),)
+    return found
 
 
 @method(Opaque, "forward", "__call__")
