@@ -22,7 +22,8 @@ calls, and nothing else differentiates these. Otherwise its parameters are froze
 evaluation mode, before training begins. Either is done only where the network is a copy, has been given its
 weights (`load_state_dict`, in-place writes) or is in evaluation mode. If nothing says so, nobody but its
 author knows whether it is a constant, or was forgotten when the optimizer was made: the finding names both,
-unless a gradient only passes through it on the way to another one, or somebody clears what it gets.
+unless a gradient only passes through it on the way to another one, or somebody clears what it gets. It is
+told even so where the loss trains another network of the same class, and this one is not in evaluation mode.
 
 By hand: detach what the network says (`target(x).detach()`, or compute it under `torch.no_grad()`), or give
 its parameters to an optimizer if it is to be trained.
@@ -76,6 +77,8 @@ class Wasted:
     """Whether the loss reaches nothing that anybody trains."""
     leads_on: bool = False
     """Whether a gradient goes on through a call to something that is trained, or somebody else needs it."""
+    sibling: ModuleCall | None = None
+    """A call of another network of its class, which the loss trains: this one is made to be trained, too."""
 
     @property
     def first(self) -> ModuleCall:
@@ -146,12 +149,24 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
             one.alone = one.alone or first_step(run, event) is None
             behind = {leaf for node in reach(inside[call]) for leaf, _, _ in node.leaves}
             one.leads_on = one.leads_on or call in needed or not behind <= call.leaves
+            one.sibling = one.sibling or _sibling(call, event, trained)
     cleared = {leaf for zero in zeros(run) for leaf in zero.leaves}
     return {
         one.first.site: one
         for one in found.values()
-        if one.constant or not (one.leads_on or one.first.leaves & cleared)
+        if one.constant
+        or (one.sibling is not None and not one.idle and not one.first.leaves & cleared)
+        or not (one.leads_on or one.first.leaves & cleared)
     }
+
+
+def _sibling(call: ModuleCall, event: Backward, trained: set[Leaf]) -> ModuleCall | None:
+    """A call, in the same loss, of another network of its class (of the project) that is trained."""
+    made_of = getattr(call.module, "cls", None)
+    if made_of is None or call.training is False:
+        return None
+    alike = (c for c in calls_in(event.visited) if getattr(c.module, "cls", None) is made_of)
+    return next((c for c in alike if c.module is not call.module and c.leaves and c.leaves <= trained), None)
 
 
 def _trained_beside(run: Run, event: Backward, owned: set[Leaf]) -> bool:
@@ -234,6 +249,9 @@ def _finding(program: Program, found: Wasted) -> Finding:
     if not fixes:
         remedy = f"freeze `{name}`" if found.leads_on else "detach the result"
         notes.append(note(call.site, f"{remedy} if it is a constant; if not, give it to an optimizer"))
+    if found.sibling is not None and not fixes:
+        other = shown(program, network(found.sibling))
+        notes.append(note(found.sibling.site, f"`{other}`, which is of the same class, is trained"))
     more = " any more" if found.trained_before else ""
     message = f"`{loss}` is differentiated into `{name}`, which no optimizer trains{more}"
     severity = Severity.ERROR if found.alone else None

@@ -62,6 +62,7 @@ from gradfix.autograd.questions import (
     owner,
     steps,
     uncleared,
+    undifferentiated,
     zeros,
 )
 from gradfix.autograd.questions import between as in_between
@@ -313,12 +314,12 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
             dropped = [b for z, b in lost if z is zero]
             # A loss that another optimizer has stepped on has only left some of its gradients here.
             own = [b for b in dropped if owner(run, b) in (None, optimizer)]
-            if not own and any(
-                b.path == step.path and zero.serial < b.serial < step.serial for b in backwards(run)
+            if not own and (
+                any(b.path == step.path and zero.serial < b.serial < step.serial for b in backwards(run))
+                or undifferentiated(run, step, set(optimizer.owned()), previous) is not None
             ):
-                refuted.add(
-                    step.site
-                )  # It is meant for that backward, which does not come to its parameters.
+                # It is meant for that backward, which does not come to its parameters, or for a missing one.
+                refuted.add(step.site)
                 continue
             first = min(own or dropped, key=lambda b: b.serial)
             effect = Effect.CHANGES if step.consumed else Effect.REPAIRS

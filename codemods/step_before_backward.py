@@ -47,6 +47,7 @@ from gradfix.autograd.questions import (
     steps,
     steps_in,
     trains,
+    undifferentiated,
     zeros,
 )
 from gradfix.autograd.run import Run
@@ -127,6 +128,9 @@ def _before(run: Run, event: Backward) -> Early | None:
     if any(b.accumulates for b in between(backwards(run), step.serial, event.serial)):
         return None
     if idle:
+        before = [s.serial for s in step.optimizer.steps if s.serial < step.serial]
+        if undifferentiated(run, step, set(step.optimizer.owned()), max(before, default=-1)) is not None:
+            return None  # A backward is missing: see step-without-gradients.
         if any(_astray(run, b) for b in backwards(run) if b.path == event.path and b.serial < step.serial):
             return None  # That one is for the step, and does not reach its parameters.
         return None if _robbed(run, step, event) else Early(step, event, Effect.REPAIRS)

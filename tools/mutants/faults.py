@@ -11,21 +11,30 @@ import ast
 import itertools
 import random
 import re
-import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+import by_definition
+import constants
+import sequence
+import wiring
+from syntax import (
+    NO_TENSORS,
+    NOT_OPTIMIZERS,
+    Code,
+    Plan,
+    Project,
+    holds,
+    is_call,
+    method_of,
+    receiver,
+    without_head,
+)
+
 from gradfix.codemod import Edit, MoveStatement, RemoveStatement, ReplaceExpression, Span
 from gradfix.rewrite import apply_fixes
-from gradfix.segments import Lines
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-LOOPS = (ast.For, ast.While, ast.AsyncFor)
-NOT_OPTIMIZERS = re.compile(r"sched|lr_|env|writer|scaler|progress|bar\b|timer", re.IGNORECASE)
-NO_TENSORS = re.compile(
-    r"(^|\.)(opts?|options?|args?|config|cfg|conf|hparams|params|flags|utils|torch)$", re.IGNORECASE
-)
 DETACHING = re.compile(r"\.detach_?\(\)|\.data\b|\brepackage\w*\(")
 
 
@@ -45,116 +54,6 @@ class Mutant:
     """The function or method in which it was planted; empty at the top of the file."""
     handed_in: bool = False
     """Whether the loss is an argument of the function: what else goes through its graph is its caller's."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One place for a fault: what to edit, and the original's statements that are part of it."""
-
-    at: ast.AST
-    edits: tuple[Edit, ...]
-    involved: tuple[ast.AST, ...]
-    text: str | None = None
-    """The whole mutant, where edits cannot say it."""
-    handed_in: bool = False
-
-
-class Code:
-    """The syntax of one file, with what operators ask of it."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tree = ast.parse(text)
-        self.lines = Lines(text)
-        self.parents = {
-            inner: outer for outer in ast.walk(self.tree) for inner in ast.iter_child_nodes(outer)
-        }
-        self.training = {
-            self.function(node)
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.Call) and method_of(node) == "backward"
-        }
-
-    def segment(self, node: ast.expr | ast.stmt) -> str:
-        return self.lines.segment(Span.of(node))
-
-    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        while node in self.parents:
-            node = self.parents[node]
-            yield node
-
-    def function(self, node: ast.AST) -> ast.AST:
-        """The function that ``node`` is in, or the module."""
-        return next((a for a in self.ancestors(node) if isinstance(a, FUNCTIONS)), self.tree)
-
-    def statement(self, node: ast.AST) -> ast.stmt:
-        while not isinstance(node, ast.stmt):
-            node = self.parents[node]
-        return node
-
-    def loop(self, node: ast.AST) -> ast.For | ast.While | ast.AsyncFor | None:
-        """The innermost loop around ``node`` in its function."""
-        for outer in self.ancestors(node):
-            if isinstance(outer, FUNCTIONS):
-                return None
-            if isinstance(outer, LOOPS):
-                return outer
-        return None
-
-    def trains(self, node: ast.AST) -> bool:
-        """Whether a backward is called in the function that ``node`` is in."""
-        return self.function(node) in self.training
-
-    def name(self, node: ast.AST) -> str:
-        """``Class.method`` or ``function`` of the outermost function around ``node``."""
-        names = [
-            a.name
-            for a in self.ancestors(node)
-            if isinstance(a, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        ]
-        outermost = names[::-1]
-        first = [a for a in self.ancestors(node) if isinstance(a, (ast.FunctionDef, ast.ClassDef))]
-        if first and isinstance(first[-1], ast.ClassDef):
-            return ".".join(outermost[:2])
-        return outermost[0] if outermost else ""
-
-    def blocks(self) -> Iterator[list[ast.stmt]]:
-        """Every suite of a function that calls backward."""
-        for node in ast.walk(self.tree):
-            for field in ("body", "orelse", "finalbody"):
-                block = getattr(node, field, None)
-                if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-                    if self.trains(block[0]):
-                        yield block
-
-    def calls(self, method: str) -> Iterator[ast.Expr]:
-        """The statements that are a call of this method, in functions that call backward."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Expr) and method_of(node.value) == method and self.trains(node):
-                if method == "backward" or not NOT_OPTIMIZERS.search(receiver(node)):
-                    yield node
-
-
-def method_of(node: ast.AST) -> str | None:
-    """The name of the method that an expression calls."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.attr
-    return None
-
-
-def receiver(statement: ast.Expr) -> str:
-    """What a method is called on, as text."""
-    assert isinstance(statement.value, ast.Call) and isinstance(statement.value.func, ast.Attribute)
-    return ast.unparse(statement.value.func.value)
-
-
-def is_call(statement: ast.stmt, method: str) -> bool:
-    return isinstance(statement, ast.Expr) and method_of(statement.value) == method
-
-
-def holds(statement: ast.stmt, method: str) -> bool:
-    """Whether the method is called somewhere in the statement."""
-    return any(method_of(node) == method for node in ast.walk(statement))
 
 
 # ---------------------------------------------------------------------------- graphs not cut
@@ -241,18 +140,9 @@ def no_grad_dropped(code: Code) -> Iterator[Plan]:
             continue
         if ast.unparse(node.items[0].context_expr) not in ("torch.no_grad()", "no_grad()"):
             continue
-        if holds(node, "backward") or node.body[0].lineno == node.lineno:
+        text = without_head(code, node)
+        if holds(node, "backward") or text is None:
             continue
-        lines = code.text.splitlines(True)
-        first, last = node.body[0].lineno, node.end_lineno
-        assert last is not None
-        # Comments between the header and the first statement go along.
-        body = textwrap.dedent("".join(lines[node.lineno : last]))
-        if len(ast.unparse(node.items[0].context_expr)) == 0 or first <= node.lineno:
-            continue
-        indent = " " * node.col_offset
-        moved = textwrap.indent(body, indent)
-        text = "".join(lines[: node.lineno - 1]) + moved + "".join(lines[last:])
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         uses = [u for name in names for u in _loads(code, name, code.function(node))]
         yield Plan(node, (), (*node.body, *(code.statement(u) for u in uses)), text)
@@ -331,6 +221,14 @@ def _state(code: Code, node: ast.stmt, edits: tuple[Edit, ...], target: str) -> 
     ]
     backwards = [s for s in code.calls("backward") if code.function(s) is code.function(node)]
     return Plan(node, edits, (*uses, *backwards))
+
+
+def target_detach_dropped(code: Code) -> Iterator[Plan]:
+    """``r + gamma * q.detach()`` => ``r + gamma * q``: where the two operators above do not plant."""
+    others = {p.at for operator in (detach_dropped, state_detach_dropped) for p in operator(code)}
+    for plan in constants.targets(code):
+        if plan.at not in others and code.statement(plan.at) not in others:
+            yield plan
 
 
 # ---------------------------------------------------------------------------- graphs kept
@@ -523,13 +421,18 @@ OPERATORS: dict[str, Callable[[Code], Iterator[Plan]]] = {
     "zero-out-of-loop": zero_out_of_loop,
     "zero-removed": zero_removed,
     "retain-added": retain_added,
+    **by_definition.OPERATORS,
+    **sequence.OPERATORS,
+    "target-detach-dropped": target_detach_dropped,
+    **constants.OPERATORS,
+    **wiring.OPERATORS,
 }
 
 GRAPH = frozenset({"undetached-fake", "stale-forward", "carried-hidden-state", "graph-used-twice"})
 ZERO = frozenset({"missing-zero-grad", "misplaced-zero-grad"})
 EXPECTED: dict[str, frozenset[str]] = {
-    "detach-dropped": GRAPH,
-    "no-grad-dropped": GRAPH,
+    "detach-dropped": GRAPH | constants.CONSTANT,
+    "no-grad-dropped": GRAPH | constants.CONSTANT,
     "state-detach-dropped": GRAPH,
     "forward-reused": GRAPH,
     "step-early": GRAPH,
@@ -539,14 +442,31 @@ EXPECTED: dict[str, frozenset[str]] = {
     "zero-out-of-loop": ZERO,
     "zero-removed": ZERO,
     "retain-added": frozenset({"needless-retain-graph"}),
+    **by_definition.EXPECTED,
+    **sequence.EXPECTED,
+    "target-detach-dropped": GRAPH | constants.CONSTANT,
+    **constants.EXPECTED,
+    **wiring.EXPECTED,
 }
 """The findings that name what an operator plants."""
 
 
-def plant(text: str, per_operator: int, seed: str) -> Iterator[Mutant]:
-    """The mutants of a file, at most ``per_operator`` of each operator, drawn by ``seed``."""
-    code = Code(text)
+def plant(
+    text: str,
+    per_operator: int,
+    seed: str,
+    project: Project | None = None,
+    only: Container[str] = frozenset(OPERATORS),
+) -> Iterator[Mutant]:
+    """The mutants of a file, at most ``per_operator`` of each operator, drawn by ``seed``.
+
+    ``project`` has the files around it; ``only`` these operators plant.
+    """
+    known = project.codes if project is not None else []
+    code = next((code for code in known if code.text == text), None) or Code(text, project)
     for operator, places in OPERATORS.items():
+        if operator not in only:
+            continue
         plans = list(places(code))
         random.Random(f"{seed} {operator}").shuffle(plans)
         for plan in plans[:per_operator]:

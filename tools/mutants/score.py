@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import by_definition
 import faults
 import judge
-from faults import Code, Mutant
+import sequence
+from faults import Mutant
+from syntax import Code, Project, is_call
 
 from gradfix import pipeline, source
 from gradfix.analysis import analyse, reported_by
@@ -30,6 +33,10 @@ HANDED_IN = "handed in"
 
 Here it is needless. Of another caller it is not to be known from the file, so it is counted apart.
 """
+
+
+BY_DEFINITION = {**by_definition.OPERATORS, **sequence.OPERATORS}.keys()
+"""Operators that leave nothing to be decided by running."""
 
 
 @dataclass
@@ -132,27 +139,48 @@ def training_files(checkout: Path) -> Iterator[tuple[Path, str]]:
             yield path, text
 
 
+def files(checkout: Path) -> Iterator[str]:
+    """The text of every file of Python in a checkout."""
+    for path in [checkout] if checkout.is_file() else sorted(checkout.rglob("*.py")):
+        try:
+            text = path.read_bytes().decode()
+        except (OSError, UnicodeDecodeError):
+            continue
+        if len(text) <= SIZE:
+            yield text
+
+
 def score(checkout: Path, options: argparse.Namespace, results: Results) -> None:
     """Plant, look, repair and run."""
+    project = Project(files(checkout))
     wishes = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
     assert isinstance(wishes, pipeline.Options)
     root = checkout if checkout.is_dir() else checkout.parent
     results.checkouts.add(checkout.name)
-    for number, (path, text) in enumerate(training_files(checkout)):
-        if number >= options.files:
+    some = len(options.only) < len(faults.OPERATORS)
+    taken = 0
+    for path, text in training_files(checkout):
+        if taken >= options.files:
             break
         name = str(path.relative_to(root))
+        seed = f"{checkout.name}/{name}"
+        mutants = list(faults.plant(text, options.per_operator, seed, project, options.only))
+        if some and not mutants:
+            continue  # Of some operators many a file has nothing: there are others.
+        taken += 1
         before = findings(path, text, wishes)
         results.files += 1
         results.originals += [f"{checkout.name}/{name}:{f.span.line}: {f.code}: {f.message}" for f in before]
         wanted = [text, repaired(path, text, wishes)] if before else [text]
-        mutants = list(faults.plant(text, options.per_operator, f"{checkout.name}/{name}"))
         rows = [Row(checkout.name, name, m.operator, m.line, text=m.text) for m in mutants]
         for row, mutant in zip(rows, mutants):
             look(row, mutant, path, wanted, before, wishes)
-        if not options.no_run:
-            decide(rows, mutants, path, root, wanted, options.python)
+        pairs = [(r, m) for r, m in zip(rows, mutants) if r.operator not in BY_DEFINITION]
+        if pairs and not options.no_run:
+            decide([r for r, _ in pairs], [m for _, m in pairs], path, root, wanted, options.python)
         for row, mutant in zip(rows, mutants):
+            if row.operator in BY_DEFINITION:
+                row.verdict, row.why = "fault", "by definition"
             if row.verdict == "undecided" and row.operator == "retain-added":
                 if not re.search(rf"the original raises E[12]@{row.line}\b", row.why):
                     # The original does without.
@@ -246,7 +274,7 @@ def settled(text: str) -> str:
 def settle_steps(block: list[ast.stmt]) -> list[ast.stmt]:
     out = list(block)
     for statement in reversed(block):
-        if not faults.is_call(statement, "step"):
+        if not is_call(statement, "step"):
             continue
         at = out.index(statement)
         while at + 1 < len(out) and quiet(out[at + 1]):
@@ -295,7 +323,7 @@ def sink(block: list[ast.stmt], minds: set[str]) -> list[ast.stmt]:
     out: list[ast.stmt] = []
     waiting: list[ast.stmt] = []
     for statement in block:
-        if faults.is_call(statement, "zero_grad"):
+        if is_call(statement, "zero_grad"):
             waiting.append(statement)
             continue
         if waiting and touches(statement, minds):

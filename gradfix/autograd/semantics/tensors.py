@@ -10,6 +10,7 @@ from gradfix.autograd.engine import backward, change_gradients, move_by_hand, ze
 from gradfix.autograd.graph import NonLeaf
 from gradfix.autograd.parameters import set_requires
 from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.adjusting import note_clipping
 from gradfix.autograd.semantics.attributes import TENSOR_DATA
 from gradfix.autograd.semantics.dispatch import attributes_of, before_methods, method, other_methods
 from gradfix.autograd.semantics.operations import (
@@ -197,10 +198,12 @@ NUMBERS = frozenset("numpy item tolist norm mean sum abs std var max min square 
 
 @before_methods(SummaryTensor)
 def _gradient_method(run: Run, each: SummaryTensor, call: Call) -> Value | None:
-    """What is done to gradients: they are cleared by what makes them zero."""
+    """What is done to gradients: they are clipped, or cleared by what makes them zero."""
     if each.view != "grad" or call.name == "requires_grad_":
         return None
-    if call.name.endswith("_") and call.name != "detach_":
+    if call.name in ("clamp_", "clip_"):
+        note_clipping(run, each.leaves, True, call.site)
+    elif call.name.endswith("_") and call.name != "detach_":
         by = call.args[0][0] if call.args else None
         nothing = call.name in ("fill_", "mul_") and isinstance(by, Const) and by.value == 0
         change_gradients(run, each, call.site, emptied=nothing or call.name == "zero_")

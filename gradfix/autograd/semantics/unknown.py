@@ -355,6 +355,8 @@ def _step(run: Run, value: Opaque, call: Call) -> Value | None:
 def _detach(run: Run, value: Opaque, call: Call) -> Value:
     if value.storage is None:
         value.storage = Storage()
+    if value.node is not None:
+        run.detached.append((run.next_serial(), value.node, call.site))
     cut = Tensor(None, False, value.storage)
     cut.lost = run.cut(value, call.site)
     return cut
