@@ -23,7 +23,8 @@ Preconditions:
 * or, whatever the losses for others reach: each step at that place comes behind the clearing, in its own
   pass, and no loss in between reaches its parameters; they are used in the pass for what nobody
   differentiates, and nothing unknown has had that in hand, or such a loss is for no other optimizer. Nor does
-  the step call a closure;
+  the step call a closure, nor a condition decide what the optimizer is made of, nor are the networks that it
+  owns and that the loss reaches both out of sight, for they may be one;
 * where nothing is differentiated at all, gradients are cleared in the loop, and networks run there with a
   graph; of those that a caller hands in, torch alone gets what they say, and not some function that may
   differentiate it;
@@ -94,10 +95,21 @@ class Idle:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer whose steps never find a gradient."""
+    told: set[ast.AST] = set()
     for entry in program.entries:
         observe = partial(never_fed, within=entry.node)
         for idle in entry.certain(observe, lambda i: i.step.site, raises=False, repeated=_starves):
-            yield _finding(program, idle)
+            chosen = idle.beside and _one_of_several(program, idle.step.optimizer.created)
+            if not chosen and idle.step.site not in told:
+                told.add(idle.step.site)
+                yield _finding(program, idle)
+
+
+def _one_of_several(program: Program, made: ast.AST) -> bool:
+    """Whether a condition decides what an optimizer is made of: of its branches, one is followed."""
+    return line(made) > 0 and any(
+        isinstance(outer, (ast.If, ast.IfExp)) and outer.orelse for outer in program.ancestors(made)
+    )
 
 
 def _starves(run: Run) -> bool:
@@ -179,6 +191,8 @@ def _passes_by(loss: Backward, owned: set[Leaf]) -> bool:
         and loss.failure is None
         and all(loss.reached.values())
         and owned.isdisjoint(loss.reached)
+        # Two networks that cannot be seen may be one.
+        and not (any(leaf.supposed for leaf in loss.reached) and any(leaf.supposed for leaf in owned))
         and not any(
             unseen(node) and (node.call is None or not owned.isdisjoint(node.call.leaves))
             for node in loss.visited

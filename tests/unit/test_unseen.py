@@ -1854,3 +1854,38 @@ def test_another_mode_of_training_clears_nothing_for_this_one(
     """What is another way in some passes only does."""
     codes = [name for name, _ in found(MODES.format(test=test), options)]
     assert ("missing-zero-grad" in codes) is told
+
+
+LEARNER = """
+import torch
+from torch import nn
+
+class Policy:
+    def __init__(self, config):
+        self.model, self.learner = nn.Linear(3, 3), nn.Linear(3, 1)
+        {optimizer}
+
+    def learn(self, batches):
+        for x in batches:
+            loss = self.learner(x).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+"""
+OF_THE_MODEL = "self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)"
+BY_CHOICE = """if config.adversarial:
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        else:
+            self.optimizer = torch.optim.SGD(self.learner.parameters(), lr=0.1)"""
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "told"),
+    [(OF_THE_MODEL, True), (BY_CHOICE, False)],
+    ids=["always", "chosen by a condition"],
+)
+def test_a_step_finds_nothing_only_where_no_condition_decides_what_it_moves(
+    optimizer: str, told: bool, options: Options
+) -> None:
+    code = LEARNER.format(optimizer=optimizer)
+    assert ("step-without-gradients" in [name for name, _ in found(code, options)]) is told
