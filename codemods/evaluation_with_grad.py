@@ -37,6 +37,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 
+from gradfix.autograd.cuts import cut_off
 from gradfix.autograd.graph import reach
 from gradfix.autograd.questions import backwards
 from gradfix.autograd.relevance import LOOPS, Relevance, walk
@@ -156,7 +157,8 @@ def _fix(phase: Phase, torch: str) -> Fix:
 def _survey(program: Program, run: Run) -> Survey:
     found = Survey()
     walked = {node for event in backwards(run) for node in event.visited}
-    taken = run.escaped_since(-1) | reach([(node, True) for node in run.returned]).keys() | walked
+    returned = reach([(node, True) for node in run.returned]).keys()
+    taken = run.escaped_since(-1) | returned | walked | cut_off(run)
     candidates: dict[Chain, list[Phase]] = {}
     for node in run.nodes:
         site = node.call.site if node.call is not None else node.site

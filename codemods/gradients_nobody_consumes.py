@@ -13,16 +13,17 @@ Preconditions:
 
 * the network is certainly differentiated, and what the same backward leaves elsewhere is consumed; or it
   leaves nothing elsewhere, in a pass in which an optimizer consumes another loss;
-* no optimizer owns any of its parameters, or none that ever steps while the network is given its weights in
-  another way; all optimizers are known with all that they own; nobody reads the gradients, and nothing
-  unknown has had the network in hand.
+* no optimizer owns any of its parameters, or none that steps once this has begun (a teacher that was trained
+  before), or none that ever steps while the network is given its weights in another way; all optimizers are
+  known with all that they own; nobody reads the gradients, and nothing unknown has had the network in hand.
 
 All its results are detached, where nothing that is trained and no input that requires grad lies behind the
 calls, and nothing else differentiates these. Otherwise its parameters are frozen where it is put into
 evaluation mode, before training begins. Either is done only where the network is a copy, has been given its
 weights (`load_state_dict`, in-place writes) or is in evaluation mode. If nothing says so, nobody but its
 author knows whether it is a constant, or was forgotten when the optimizer was made: the finding names both,
-unless a gradient only passes through it on the way to another one, or somebody clears what it gets.
+unless a gradient only passes through it on the way to another one, or somebody clears what it gets. It is
+told even so where the loss trains another network of the same class, and this one is not in evaluation mode.
 
 By hand: detach what the network says (`target(x).detach()`, or compute it under `torch.no_grad()`), or give
 its parameters to an optimizer if it is to be trained.
@@ -68,12 +69,16 @@ class Wasted:
     """Why the network is a constant; nothing if that is not known."""
     idle: set[ast.AST] = field(default_factory=set)
     """Where the optimizers are made that own the network, and never step."""
+    trained_before: bool = False
+    """Whether an optimizer owns the network that has stepped, and never does so again."""
     calls: dict[ast.AST, ModuleCall] = field(default_factory=dict)
     """The calls that are differentiated, by place."""
     alone: bool = False
     """Whether the loss reaches nothing that anybody trains."""
     leads_on: bool = False
     """Whether a gradient goes on through a call to something that is trained, or somebody else needs it."""
+    sibling: ModuleCall | None = None
+    """A call of another network of its class, which the loss trains: this one is made to be trained, too."""
 
     @property
     def first(self) -> ModuleCall:
@@ -106,8 +111,12 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         return {}
     stepping = {step.optimizer for step in steps(run)}
     owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
-    trained = {leaf for state in stepping for leaf in state.owned()}
+    last = {step.optimizer: step.serial for step in steps(run)}
+    first: dict[ast.AST, int] = {}
+    for event in backwards(run):
+        first.setdefault(event.site, event.serial)
     idle = [o.state for o in run.optimizers if o.state not in stepping]
+    idle_owned = {leaf for state in idle for leaf in state.owned()}
     read = {leaf for _, leaf in run.grad_reads}
     if None in read:
         return {}
@@ -119,6 +128,8 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
             continue
         if first_step(run, event) is None and not _trained_beside(run, event, owned):
             continue
+        # Who has stepped in an earlier phase only consumes nothing of what comes after it.
+        trained = {leaf for state in stepping if last[state] > first[event.site] for leaf in state.owned()}
         inside: dict[ModuleCall, list[tuple[Node, bool]]] = {}
         for node, sure in event.visited.items():
             if node.call is not None:
@@ -133,16 +144,29 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
             if owners and not _are_written(call.leaves):
                 continue  # Another method may step.
             one = found.setdefault(call.module, Wasted(event, _constant(call), owners))
+            one.trained_before = one.trained_before or not call.leaves.isdisjoint(owned - idle_owned)
             one.calls.setdefault(call.site, call)
             one.alone = one.alone or first_step(run, event) is None
             behind = {leaf for node in reach(inside[call]) for leaf, _, _ in node.leaves}
             one.leads_on = one.leads_on or call in needed or not behind <= call.leaves
+            one.sibling = one.sibling or _sibling(call, event, trained)
     cleared = {leaf for zero in zeros(run) for leaf in zero.leaves}
     return {
         one.first.site: one
         for one in found.values()
-        if one.constant or not (one.leads_on or one.first.leaves & cleared)
+        if one.constant
+        or (one.sibling is not None and not one.idle and not one.first.leaves & cleared)
+        or not (one.leads_on or one.first.leaves & cleared)
     }
+
+
+def _sibling(call: ModuleCall, event: Backward, trained: set[Leaf]) -> ModuleCall | None:
+    """A call, in the same loss, of another network of its class (of the project) that is trained."""
+    made_of = getattr(call.module, "cls", None)
+    if made_of is None or call.training is False:
+        return None
+    alike = (c for c in calls_in(event.visited) if getattr(c.module, "cls", None) is made_of)
+    return next((c for c in alike if c.module is not call.module and c.leaves and c.leaves <= trained), None)
 
 
 def _trained_beside(run: Run, event: Backward, owned: set[Leaf]) -> bool:
@@ -215,11 +239,9 @@ def _are_written(weights: Iterable[Leaf]) -> bool:
 def _finding(program: Program, found: Wasted) -> Finding:
     call, event = found.first, found.backward
     name, loss = shown(program, network(call)), receiver(program, event)
+    which = "that steps any more " if found.trained_before else "that steps " if found.idle else ""
     notes = [
-        *(
-            note(site, f"no optimizer {'that steps ' if found.idle else ''}owns the parameters of `{name}`")
-            for site in found.calls
-        ),
+        *(note(site, f"no optimizer {which}owns the parameters of `{name}`") for site in found.calls),
         note(event.site, "this backward computes gradients for them that nobody consumes"),
     ]
     known = found.constant and not found.alone and not _may_be_forgotten(found)
@@ -227,7 +249,11 @@ def _finding(program: Program, found: Wasted) -> Finding:
     if not fixes:
         remedy = f"freeze `{name}`" if found.leads_on else "detach the result"
         notes.append(note(call.site, f"{remedy} if it is a constant; if not, give it to an optimizer"))
-    message = f"`{loss}` is differentiated into `{name}`, which no optimizer trains"
+    if found.sibling is not None and not fixes:
+        other = shown(program, network(found.sibling))
+        notes.append(note(found.sibling.site, f"`{other}`, which is of the same class, is trained"))
+    more = " any more" if found.trained_before else ""
+    message = f"`{loss}` is differentiated into `{name}`, which no optimizer trains{more}"
     severity = Severity.ERROR if found.alone else None
     return Finding(
         "gradients-nobody-consumes", message, Span.of(call.site), tuple(notes), fixes, severity=severity

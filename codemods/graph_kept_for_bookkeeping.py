@@ -53,6 +53,7 @@ from gradfix.autograd.values import Opaque, Sequence, Tensor
 from gradfix.codemod import Effect, Finding, Fix, Span
 from gradfix.edits import detach_at, note, shown
 
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 SHORT = 8
 """A loop over so few numbers keeps so few graphs that nobody notices."""
 
@@ -133,7 +134,7 @@ def _survey(program: Program, run: Run) -> Survey:
     for stored, expression, node in _listed(run):
         if node in used and (node not in walked or _for_a_backward(program, run, stored, expression, node)):
             found.walked.add(_here(expression, stored.stack))
-        elif _grows(run, stored):
+        elif _grows(program, run, stored):
             graph = reach([(node, True)])
             backward = _freed(graph, stored.path)
             if not _is_out_of_use(run, node, node, graph, backward, walked, outside):
@@ -334,7 +335,7 @@ def _listed(run: Run) -> Iterator[tuple[Stored, ast.expr, Node]]:
                 yield stored, expression, value.node
 
 
-def _grows(run: Run, stored: Stored) -> bool:
+def _grows(program: Program, run: Run, stored: Stored) -> bool:
     """Whether a list holds more of this from pass to pass."""
     others = [
         other
@@ -344,12 +345,15 @@ def _grows(run: Run, stored: Stored) -> bool:
     again = [other for other in others if _apart(other.path, stored.path)]
     if again:
         return any(other.held > stored.held or not isinstance(stored.into, Sequence) for other in again)
-    # Of a loop over epochs one pass shows it all: the list is older than that.
-    into = stored.into
+    # Of a loop over epochs one pass shows it all: the list is older than that. A loop over the parts of a
+    # network has no passes.
+    into, passes = stored.into, [loop for loop, _ in stored.path]
+    loops = [at for at in program.ancestors(stored.expression) if isinstance(at, LOOPS)]
+    parts = sum(loop not in passes for loop in loops)
     return (
         isinstance(into, Sequence)
         and into.loops is not None
-        and stored.symbolic > into.loops
+        and stored.symbolic - parts > into.loops
         and any(item is stored.value for item in into.items)
     )
 

@@ -22,7 +22,12 @@ Preconditions:
 * the other is for this optimizer alone, and calls the same network on something that the other network has
   computed and that was detached, or computed without a graph: for this step, that is a constant;
 * the other optimizer does not step between the two (see misplaced-zero-grad), this one does not consume its
-  gradients again and again (see missing-zero-grad), and nobody looks at gradients in between.
+  gradients again and again (see missing-zero-grad), the two do not step on each other's losses (see
+  wrong-optimizer), and nobody looks at gradients in between.
+
+Two optimizers may have parameters in common: an encoder that is trained with its decoder, and against a
+discriminator. Where the one has stepped on its loss, and the other one's loss is differentiated after that,
+the second step consumes both losses, the first one for the second time.
 
 The gradients are cleared before the first backward of the optimizer's own losses, if the other loss comes
 before it. If it comes after, there is no place to clear.
@@ -53,6 +58,7 @@ from gradfix.autograd.questions import (
 )
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
+from gradfix.autograd.turns import swapped
 from gradfix.autograd.values import Tensor, Value, tensors_in
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
 from gradfix.edits import constructed, insert, note, offered, receiver, stepped
@@ -84,7 +90,11 @@ def leaks(run: Run) -> dict[Hashable, Leak]:
         return found
     again = {step.optimizer for step, _ in consuming_again(run)}
     for step in steps(run):
-        if step.doubtful or step.site in found or step.optimizer in again:
+        if step.doubtful or step.site in found or step.optimizer in again or swapped(run, step):
+            continue
+        left = _left_over(run, step)
+        if left is not None:
+            found[step.site] = left
             continue
         mine = set(step.optimizer.owned())
         taken = {event: None for held in step.consumed.values() for event, (sure, _) in held.items() if sure}
@@ -100,6 +110,26 @@ def leaks(run: Run) -> dict[Hashable, Leak]:
                     found[step.site] = Leak(run, step, event, owner, judging)
                     break
     return found
+
+
+def _left_over(run: Run, step: Step) -> Leak | None:
+    """What a step consumes of parameters that two optimizers have, and the other one has stepped on before.
+
+    A loss of its own was differentiated after that, and is added to what is left.
+    """
+    for leaf, held in step.consumed.items():
+        sure = [event for event, (certain, _) in held.items() if certain and event.path == step.path]
+        for event in sure:
+            before = first_step(run, event)
+            if before is None or before.optimizer is step.optimizer or before.path != step.path:
+                continue
+            if before.doubtful or event not in before.consumed.get(leaf, ()):
+                continue
+            own = next((one for one in sure if one.serial > before.serial), None)
+            if own is None or own.serial > step.serial or run.grad_read_between(event.serial, step.serial):
+                continue
+            return Leak(run, step, event, before.optimizer, own)
+    return None
 
 
 def _passing_to(run: Run, event: Backward, mine: set[Leaf]) -> OptimizerState | None:

@@ -75,13 +75,14 @@ def left_out(run: Run) -> dict[Hashable, LeftOut]:
         return {}
     walked = {node for b in backwards(run) for node in b.visited}
     wanted = {term for _, terms, _ in trained for term in terms}
+    detached = {node for _, node, _ in run.detached}  # They are taken for their values.
     losses = wanted | {root for b in backwards(run) for root in b.roots}
     sums = [n for n in run.nodes if n.path and n.call is None and n not in walked and operation(n) in SUMS]
     parts = {edge.node for n in sums for edge in n.edges}
     found: dict[Hashable, LeftOut] = {}
     known: set[Node] | None = None
     for whole in sums:
-        if whole in parts or line(whole.site) <= 0:
+        if whole in parts or whole in detached or line(whole.site) <= 0:
             continue
         terms = summands(whole)
         if wanted.isdisjoint(terms):

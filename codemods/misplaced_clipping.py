@@ -17,7 +17,8 @@ clipped. A `GradScaler` multiplies the loss by some thousands, so that what is c
 Preconditions:
 
 * the parameters that are clipped are known, and so are those of the optimizer that steps on them; or one
-  optimizer is all that steps, so that any gradient is for it;
+  optimizer is all that steps, so that any gradient is for it. `p.grad.clamp_(-1, 1)` for each parameter clips
+  as well;
 * without effect: no step consumes what was clipped there, in any pass of any run: what it holds has been
   consumed before, and is cleared, or there is nothing. Gradients that a later step waits for are neither;
 * still scaled: the step is made through the scaler that has scaled the loss, its `unscale_` has not been
@@ -43,15 +44,17 @@ Severity: error. What is consumed is not what was clipped.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
+import math
+from collections.abc import Collection, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from gradfix.autograd.graph import Backward, Clip, Leaf, Step, Unscale
-from gradfix.autograd.questions import between, of_kind, steps, zeros
+from gradfix.autograd.graph import Backward, Clip, Leaf, OptimizerState, Path, Step, Unscale, ZeroGrad
+from gradfix.autograd.questions import backwards, between, of_kind, steps, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
+from gradfix.autograd.values import Optimizer
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Span
 from gradfix.edits import (
     alone,
@@ -68,6 +71,7 @@ from gradfix.edits import (
 )
 
 When = Literal["before", "after", "scaled"]
+Held = dict[Leaf, dict[Backward, bool]]
 
 
 @dataclass(eq=False)
@@ -128,23 +132,32 @@ def still_scaled(run: Run) -> dict[Hashable, Ineffective]:
     found: dict[Hashable, Ineffective] = {}
     refuted: set[Hashable] = set()
     for clip in of_kind(run, Clip):
-        taken = _taken(run, clip, _concerned(run, clip) or {})
+        held = _concerned(run, clip)
+        taken = _taken(run, clip, held or {})
         scaled = _scaled(run, clip, *taken) if taken is not None else None
         if scaled is not None:
             found.setdefault(clip.site, scaled)
-        elif taken is None or taken[1].scaler is not None:
+        elif not _nothing(held) and (taken is None or taken[1].scaler is not None):
             refuted.add(clip.site)
     return {site: one for site, one in found.items() if site not in refuted}
 
 
 def _unscaled(run: Run) -> set[ast.AST]:
-    """Clippings that a run says nothing about, for it goes the way without a scaler, to the step at least."""
+    """Clippings that a run says nothing about: there are no gradients, or it goes the way without a scaler,
+    to the step at least.
+    """
     found: dict[ast.AST, bool] = {}
     for clip in of_kind(run, Clip):
-        taken = _taken(run, clip, _concerned(run, clip) or {})
+        held = _concerned(run, clip)
+        taken = _taken(run, clip, held or {})
         plain = taken is not None and (taken[1].scaler is None or taken[0].scaler is None)
-        found[clip.site] = found.get(clip.site, True) and plain
+        found[clip.site] = found.get(clip.site, True) and (plain or _nothing(held))
     return {site for site, plain in found.items() if plain}
+
+
+def _nothing(held: Held | None) -> bool:
+    """Whether there certainly are no gradients to be clipped, as where a loss turns out to have no graph."""
+    return held is not None and not any(held.values())
 
 
 def _words(site: ast.AST) -> set[str]:
@@ -161,55 +174,110 @@ def _measures(site: object) -> bool:
     return isinstance(site, ast.AST) and not _words(site).isdisjoint({"inf", "infty", "infinity"})
 
 
-Held = dict[Leaf, dict[Backward, bool]]
+def _sole(run: Run) -> OptimizerState | None:
+    """The optimizer that is all that steps, if it is not seen what it owns: any parameter may be its."""
+    stepping = {step.optimizer for step in steps(run)}
+    one = next(iter(stepping)) if len(stepping) == 1 else None
+    if one is None or one.stranger or (one.groups_known and one.owned()):
+        return None
+    if any(other.state.escaped for other in run.optimizers):
+        return None
+    return one
 
 
 def _concerned(run: Run, clip: Clip) -> Held | None:
     """The gradients that were clipped, as far as an optimizer steps on them; None where that is not known."""
     stepping = {step.optimizer for step in steps(run)}
-    if clip.doubtful or not stepping or any(not o.groups_known and not o.stranger for o in stepping):
+    sole = _sole(run)
+    if clip.doubtful or not stepping or any(not o.groups_known and not o.stranger for o in stepping - {sole}):
         return None
     owned = {leaf for optimizer in stepping for leaf in optimizer.owned()}
-    mine = [leaf for leaf in clip.leaves if leaf in owned]
+    mine = [leaf for leaf in clip.leaves if leaf in owned or sole is not None]
     if not mine and len(stepping) == 1 and next(iter(stepping)).stranger:
         (stranger,) = stepping
         mine = stranger.owned()
     if not mine or any(leaf.unknown_grad for leaf in mine):
         return None
-    return {leaf: clip.held.get(leaf, {}) for leaf in mine}
+    if sole is None:
+        return {leaf: clip.held.get(leaf, {}) for leaf in mine}
+    before = [step.serial for step in sole.steps if step.serial < clip.serial]
+    return {
+        leaf: {
+            backward: any(backward.serial < serial for serial in before)
+            for backward in clip.held.get(leaf, ())
+            if not _dropped(run, leaf, backward, clip.serial)
+        }
+        for leaf in mine
+    }
+
+
+def _dropped(run: Run, leaf: Leaf, backward: Backward, until: float = math.inf, since: int = -1) -> bool:
+    """Whether what a backward has given to a parameter is cleared before some moment."""
+    return any(
+        backward in zero.dropped.get(leaf, ()) or (_all(run, zero) and backward.serial < zero.serial)
+        for zero in between(zeros(run), since, until)
+    )
+
+
+def _all(run: Run, zero: ZeroGrad) -> bool:
+    """Whether all that may be consumed is cleared: an optimizer that may own anything clears its own."""
+    return isinstance(zero.target, Optimizer) and zero.target.state is _sole(run)
 
 
 def _taken(run: Run, clip: Clip, held: Held) -> tuple[Step, Backward] | None:
     """The first step that consumes something of what was clipped, and what has computed that."""
     for step in between(steps(run), clip.serial):
-        for leaf, consumed in step.consumed.items():
-            for backward in held.get(leaf, ()):
-                if backward in consumed:
+        for leaf, entries in held.items():
+            for backward in entries:
+                if backward in _consumed(run, step, leaf):
                     return step, backward
     return None
 
 
+def _consumed(run: Run, step: Step, leaf: Leaf) -> Collection[Backward]:
+    """What a step consumes of a parameter's gradient: all that is there, if it may own anything."""
+    if step.optimizer is not _sole(run):
+        return step.consumed.get(leaf, ())
+    before = [b for b in backwards(run) if b.serial < step.serial and leaf in b.reached]
+    return [b for b in before if not _dropped(run, leaf, b, step.serial)]
+
+
 def _pending(run: Run, clip: Clip, held: Held) -> bool:
-    """Whether some of it is neither consumed later nor cleared: a further pass may still consume it."""
-    later = [z for z in zeros(run) if z.serial > clip.serial]
+    """Whether some of it is neither consumed later nor cleared: a further pass may still consume it.
+
+    It does not where each pass clears before it steps.
+    """
+    path = _path(run, clip)
+    first = next((s.serial for s in steps(run) if s.path == path), 0)
+    fresh = [z for z in zeros(run) if z.path == path and z.serial < first]
     return any(
-        not any(backward in z.dropped.get(leaf, ()) for z in later)
+        not _dropped(run, leaf, backward, since=clip.serial)
         for leaf, entries in held.items()
+        if not any(leaf in z.leaves or _all(run, z) for z in fresh)
         for backward in entries
     )
 
 
+def _path(run: Run, clip: Clip) -> Path:
+    """The pass in which something is clipped, of the loops in which optimizers step."""
+    path = clip.path
+    while path and not any(loop is path[-1][0] for step in steps(run) for loop, _ in step.path):
+        path = path[:-1]
+    return path
+
+
 def _idle(run: Run, clip: Clip, held: Held) -> Ineffective | None:
     """What a clipping without effect is too early or too late for, in its own pass."""
+    path = _path(run, clip)
     mine = [
         s
         for s in steps(run)
-        if s.path == clip.path and not s.doubtful and not held.keys().isdisjoint(s.consumed)
+        if s.path == path and not s.doubtful and any(_consumed(run, s, leaf) for leaf in held)
     ]
     after = next((s for s in mine if s.serial > clip.serial), None)
     before = next((s for s in reversed(mine) if s.serial < clip.serial), None)
     step = after or before
-    feeding = _feeding(step, held, clip.serial if after else -1) if step is not None else None
+    feeding = _feeding(run, step, held, clip.serial if after else -1) if step is not None else None
     if step is None or feeding is None:
         return None
     return Ineffective(
@@ -225,7 +293,7 @@ def _idle(run: Run, clip: Clip, held: Held) -> Ineffective | None:
 
 def _beside(run: Run, clip: Clip, mine: Step) -> Step | None:
     """The next step, if it waits for gradients that nothing clips: these may have been meant."""
-    following = next((s for s in between(steps(run), clip.serial) if s.path == clip.path), None)
+    following = next((s for s in between(steps(run), clip.serial) if s.path == _path(run, clip)), None)
     if following is None or following.optimizer is mine.optimizer:
         return None
     waiting = any(b.serial < clip.serial for entries in following.consumed.values() for b in entries)
@@ -233,9 +301,9 @@ def _beside(run: Run, clip: Clip, mine: Step) -> Step | None:
     return following if waiting and clipped.isdisjoint(following.consumed) else None
 
 
-def _feeding(step: Step, held: Held, since: int) -> Backward | None:
+def _feeding(run: Run, step: Step, held: Held, since: int) -> Backward | None:
     """The last backward of a step's pass that computed what it consumes, after some moment."""
-    computed = {b for leaf, consumed in step.consumed.items() if leaf in held for b in consumed}
+    computed = {b for leaf in held for b in _consumed(run, step, leaf)}
     found = [b for b in computed if b.serial > since and b.path == step.path]
     return max(found, key=lambda b: b.serial, default=None)
 
@@ -314,12 +382,23 @@ def _edits(program: Program, one: Ineffective) -> tuple[tuple[Edit, ...], str]:
         return edits, "unscale before clipping"
     if one.backward.scaler is not None and not unscaling:
         return (), ""
-    unit = alone(program, statement)
+    unit = _unit(program, one, statement)
     if not _may_move(program, unit, anchor):
         return (), ""
     needed = one.unscale is None and one.backward.scaler is not None
     first = (insert(anchor, "before", unscaling),) if needed else ()
     return (*first, move(unit, anchor, "before")), "clip between backward and step"
+
+
+def _unit(program: Program, one: Ineffective, statement: ast.stmt) -> ast.stmt:
+    """What clips, with the condition that holds it alone, and the loop over all parameters."""
+    passes = {loop for loop, _ in _path(one.run, one.clip)}
+    while True:
+        unit = alone(program, statement)
+        outer = program.parent(unit)
+        if not isinstance(outer, ast.For) or outer in passes or outer.orelse or outer.body != [unit]:
+            return unit
+        statement = outer
 
 
 def _unscaling(program: Program, one: Ineffective) -> str:
@@ -340,11 +419,12 @@ def _may_move(program: Program, unit: ast.stmt, anchor: ast.stmt) -> bool:
         return False
     function = program.function(unit)
     first, last = sorted((unit, anchor), key=lambda s: s.lineno)
+    own = set(ast.walk(unit))
     passed = [
         node
         for node in ast.walk(function)
         if isinstance(node, ast.stmt)
-        and node is not unit
+        and node not in own
         and (first.end_lineno or 0) < node.lineno <= last.lineno
         and not isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try))
     ]

@@ -62,11 +62,13 @@ from gradfix.autograd.questions import (
     owner,
     steps,
     uncleared,
+    undifferentiated,
     zeros,
 )
 from gradfix.autograd.questions import between as in_between
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
+from gradfix.autograd.turns import misdirected
 from gradfix.autograd.values import Module, Optimizer
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement, Span
 from gradfix.edits import clearing_place, insert, move, note, offered, receiver, stepped
@@ -312,12 +314,12 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
             dropped = [b for z, b in lost if z is zero]
             # A loss that another optimizer has stepped on has only left some of its gradients here.
             own = [b for b in dropped if owner(run, b) in (None, optimizer)]
-            if not own and any(
-                b.path == step.path and zero.serial < b.serial < step.serial for b in backwards(run)
+            if not own and (
+                any(b.path == step.path and zero.serial < b.serial < step.serial for b in backwards(run))
+                or undifferentiated(run, step, set(optimizer.owned()), previous) is not None
             ):
-                refuted.add(
-                    step.site
-                )  # It is meant for that backward, which does not come to its parameters.
+                # It is meant for that backward, which does not come to its parameters, or for a missing one.
+                refuted.add(step.site)
                 continue
             first = min(own or dropped, key=lambda b: b.serial)
             effect = Effect.CHANGES if step.consumed else Effect.REPAIRS
@@ -359,7 +361,9 @@ def dirtied(run: Run) -> dict[Hashable, Misplaced]:
         one = _dirt(run, step)
         if one is not None:
             found.setdefault(step.site, one)
-        elif step.doubtful or (step.site, step.optimizer, step.path[:-1]) in met:
+        elif step.doubtful or (
+            (step.site, step.optimizer, step.path[:-1]) in met and not _right_behind_another(run, step)
+        ):
             # Before the first step of a loop there was neither a clearing behind it nor what another leaves,
             # or what stands before the loop has cleared that.
             refuted.add(step.site)
@@ -377,7 +381,7 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
         return None  # What has accumulated over several passes would be cleared with the rest.
     for dirt, sure in consumed.items():
         other = owner(run, dirt)
-        if not sure or other is None or other is step.optimizer or not own or not _alongside(dirt, step):
+        if not sure or other is None or other is step.optimizer or not own or not _around(dirt, step):
             continue
         needed = min(own, key=lambda b: b.serial)
         stepped_on = first_step(run, dirt)
@@ -409,6 +413,22 @@ def _alongside(event: Event, step: Step) -> bool:
     return [loop for loop, _ in event.path] == [loop for loop, _ in step.path]
 
 
+def _around(event: Event, step: Step) -> bool:
+    """The same, or in a loop around the one in which the step is repeated."""
+    loops = [loop for loop, _ in event.path]
+    return loops == [loop for loop, _ in step.path][: len(loops)] and (bool(loops) or not step.path)
+
+
+def _right_behind_another(run: Run, step: Step) -> bool:
+    """Whether an inner loop repeats a step that nothing but its optimizer's own losses comes before."""
+    before = [s.serial for s in steps(run) if s.optimizer is step.optimizer and s.serial < step.serial]
+    mine = set(step.optimizer.owned())
+    since = in_between(backwards(run), max(before, default=0), step.serial)
+    return len(step.path) > 1 and all(
+        b.reached.keys() <= mine or mine.isdisjoint(b.reached) for b in since if b.accumulates
+    )
+
+
 def _passes_through(dirt: Backward, mine: set[Leaf], theirs: set[Leaf]) -> bool:
     """Whether a loss runs through a network of ``mine`` on its way to one of ``theirs``."""
     targets = holding(dirt.visited, theirs)
@@ -420,8 +440,8 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
     """Steps that consume gradients again, since they are cleared only outside their loop."""
     found: dict[Hashable, Misplaced] = {}
     for step, fresh in consuming_again(run):
-        if _same_graph(step, fresh):
-            continue
+        if _same_graph(step, fresh) or misdirected(run, step) is not None:
+            continue  # Another graph is to be computed, or another optimizer to step.
         clearing = [z for z in zeros(run) if set(z.leaves) & set(step.optimizer.owned())]
         # Where networks are cleared one by one, those count that clear what adds up.
         again = adding_up(step)

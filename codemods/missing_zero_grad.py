@@ -20,9 +20,13 @@ Preconditions:
 * no function that the model cannot see is handed the optimizer, the network or its parameters in between.
   Callbacks that are shown the object that trains (`for hook in self.hooks: hook(self)`) are taken to look on.
 
+What no optimizer owns may be moved by hand, `w.data -= lr * w.grad`: in each pass its gradient is read, then
+it is written, and nothing clears the gradient. It is dropped behind the statement that has used it.
+
 Gradients may be lent: `shared.grad = own.grad` makes them one tensor, as A3C's workers do with the network
 that they share. Since torch 2.0 `zero_grad` sets gradients to None, which takes the tensor from the shared
-network alone; the worker's own adds up. `zero_grad(set_to_none=False)` makes it zero for both.
+network alone; the worker's own adds up. `zero_grad(set_to_none=False)` makes it zero for both. Of a copy,
+`shared.grad = own.grad.clone()`, the worker's network has to be cleared itself.
 
 A step that waits for several passes (`if (i + 1) % 4 == 0: optimizer.step()`) has its gradients cleared
 directly behind it. Where it is not clear whether a condition waits or leaves passes out, nothing is offered.
@@ -39,17 +43,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.questions import adding_up, consuming_again, uncleared, zeros
+from gradfix.autograd.graph import Backward, HandStep, Step
+from gradfix.autograd.questions import adding_up, calls_in, consuming_again, of_kind, uncleared, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
-from gradfix.edits import clearing_place, insert, note, stepped
+from gradfix.edits import clearing_place, insert, network, note, stepped
 from gradfix.guards import cleared_otherwise
 
 
 def find(program: Program) -> Iterator[Finding]:
-    """Report each optimizer that steps in a loop and whose gradients nothing clears."""
+    """Report what moves parameters in a loop, an optimizer or the program itself, by what nothing clears."""
+    yield from _by_optimizers(program)
+    yield from _by_hand(program)
+
+
+def _by_optimizers(program: Program) -> Iterator[Finding]:
     for entry in program.entries:
         found = entry.certain(never_cleared, lambda f: f[0].site, raises=False, repeated=uncleared)
         for step, backward, whole in found:
@@ -63,7 +72,9 @@ def find(program: Program) -> Iterator[Finding]:
                 note(step.site, "every step consumes the whole sum"),
             ]
             lent = _let_go(entry, step)
-            if lent:
+            if any(leaf.borrowed for leaf in step.consumed):
+                fixes = _clear_lender(program, backward)
+            elif lent:
                 fixes = _clear_in_place(program, lent)
                 notes += [
                     note(site, "this lets go of gradients that were lent: their network keeps the sum")
@@ -78,6 +89,74 @@ def find(program: Program) -> Iterator[Finding]:
                 tuple(notes),
                 fixes,
             )
+
+
+def _by_hand(program: Program) -> Iterator[Finding]:
+    """Report each backward of a loop whose gradients move parameters by hand, and are never cleared."""
+    for entry in program.entries:
+        found = entry.certain(
+            moved_by_sums,
+            lambda f: f[0].site,
+            raises=False,
+            repeated=lambda run: bool(of_kind(run, HandStep)),
+        )
+        for backward, moves in found:
+            names = [_moved(program, move.site) for move in moves]
+            told = " and ".join(f"`{name or 'a tensor'}`" for name in dict.fromkeys(names))
+            told += " is moved" if len(names) == 1 else " are moved"
+            first = moves[0].site
+            assert isinstance(first, (ast.expr, ast.stmt))
+            notes = [note(backward.site, "each pass adds its gradients to those of all passes before")]
+            notes += [note(move.site, "this moves along the whole sum") for move in moves]
+            yield Finding(
+                "missing-zero-grad",
+                f"nothing ever clears the gradients by which {told}",
+                Span.of(first),
+                tuple(notes),
+                _clear_moved(program, moves, names),
+                advice="set each `grad` to None when it has been used",
+            )
+
+
+def moved_by_sums(run: Run) -> dict[Hashable, tuple[Backward, list[HandStep]]]:
+    """Backwards after which parameters that no optimizer owns are moved by what has moved them before."""
+    if run.strangers or any(not one.state.groups_known for one in run.optimizers):
+        return {}
+    kept = {leaf for one in run.optimizers for leaf in one.state.owned()}
+    kept |= {leaf for z in zeros(run) for leaf in z.leaves}
+    found: dict[Hashable, tuple[Backward, list[HandStep]]] = {}
+    for move in of_kind(run, HandStep):
+        for leaf, consumed in move.consumed.items():
+            again = any(sure and before for sure, before in consumed.values())
+            fresh = [b for b, (sure, before) in consumed.items() if sure and not before]
+            if again and fresh and leaf not in kept and leaf.requires is True:
+                _, moves = found.setdefault(fresh[0].site, (fresh[0], []))
+                if all(one.site is not move.site for one in moves):
+                    moves.append(move)
+    return found
+
+
+def _moved(program: Program, site: ast.AST) -> str | None:
+    """What is moved at a place, as the source names it: a variable or an attribute."""
+    target = site.func if isinstance(site, ast.Call) else site
+    if isinstance(target, ast.AugAssign):
+        target = target.target
+    while isinstance(target, ast.Attribute) and (target.attr == "data" or target.attr.endswith("_")):
+        target = target.value
+    return program.segment(target) if isinstance(target, (ast.Name, ast.Attribute)) else None
+
+
+def _clear_moved(program: Program, moves: list[HandStep], names: list[str | None]) -> tuple[Fix, ...]:
+    """Drop each gradient directly behind the statement that has used it."""
+    edits = [
+        insert(program.statement(move.site), "after", f"{name}.grad = None")
+        for move, name in zip(moves, names)
+        if name is not None
+    ]
+    if len(edits) < len(moves):
+        return ()
+    claim = Claim(unchanged=(), clears=True)
+    return (Fix("drop each gradient that was used", Effect.CHANGES, tuple(edits), claim),)
 
 
 def _clear(program: Program, backward: Backward, step: Step, name: str | None) -> tuple[Fix, ...]:
@@ -97,6 +176,17 @@ def _let_go(entry: Entry, step: Step) -> list[ast.Call]:
     owned = step.optimizer.owned()
     places = (z.site for run in entry.runs for z in zeros(run) if any(leaf in z.let_go for leaf in owned))
     return [site for site in dict.fromkeys(places) if isinstance(site, ast.Call) and site.lineno > 0]
+
+
+def _clear_lender(program: Program, backward: Backward) -> tuple[Fix, ...]:
+    """Clear the network that computes the gradients of which another one is given copies."""
+    here = program.function(backward.site)
+    for call in calls_in(backward.visited):
+        if call.leaves.issuperset(backward.reached) and program.function(call.site) is here:
+            name = program.segment(network(call))
+            edit = insert(program.statement(backward.site), "before", f"{name}.zero_grad()")
+            return (Fix(f"clear the gradients of `{name}`", Effect.CHANGES, (edit,), Claim(unchanged=())),)
+    return ()
 
 
 def _clear_in_place(program: Program, sites: list[ast.Call]) -> tuple[Fix, ...]:

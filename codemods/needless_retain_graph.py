@@ -109,7 +109,7 @@ def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:
             or not event.visited  # How it gets from there to what it differentiates for cannot be seen.
             or event.failure is not None
             or any(node.maybe_freed for node in event.visited)
-            or (vague and not useless and not _spent(event, unseen, moved))
+            or (vague and not useless and not _spent(run, event, unseen, moved))
             or any(node in kept for later in every[number + 1 :] for node in later.visited)
             or any(not later.roots for later in every[number + 1 :])
             # Where it leads from there is not always seen; what it begins with is.
@@ -294,13 +294,17 @@ def _moves(step: Step, parameters: set[Leaf], alone: bool) -> bool:
     return known and bool(parameters) and parameters <= step.consumed.keys()
 
 
-def _spent(event: Backward, unseen: set[Node], moved: set[Leaf]) -> bool:
+def _spent(run: Run, event: Backward, unseen: set[Node], moved: set[Leaf]) -> bool:
     """Whether steps make all of a graph useless that somebody who is not seen may hold on to.
 
     A network that keeps a state from call to call, a function that stores what it is handed: they hold what
     they computed and what went into it. A traversal of that after the steps raises "modified by an inplace
-    operation", with the flag as without it, if the steps move every parameter that is in it.
+    operation", with the flag as without it, if the steps move every parameter that is in it. Data that a
+    penalty differentiates by is no parameter, and made anew for each.
     """
     held = reach([(node, True) for node in event.visited if node in unseen or node.foreign])
     leaves = {leaf for node in held for leaf, _, _ in node.leaves if leaf.requires is not False}
+    asked = {leaf for other in backwards(run) if not other.accumulates for leaf in other.reached}
+    owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
+    leaves -= {leaf for leaf in asked - owned if leaf.created is not None and not run.strangers}
     return bool(leaves) and leaves <= moved

@@ -30,8 +30,8 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, Leaf, reach
-from gradfix.autograd.questions import backwards
+from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
+from gradfix.autograd.questions import backwards, of_kind
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Span
@@ -81,12 +81,15 @@ def find(program: Program) -> Iterator[Finding]:
 def graphs_outside(run: Run) -> dict[Hashable, Outside]:
     """Failures at nodes that are older than the loop."""
     found: dict[Hashable, Outside] = {}
+    taken = {event.node for event in of_kind(run, NonLeaf)}
     for event in backwards(run):
         if diagnose(run, event) is not Diagnosis.OUTSIDE:
             continue
         assert event.failure is not None and event.failure.node is not None
         depth = len(event.failure.node.path)
         older = [n for n in event.visited if len(n.path) <= depth and n.path == event.path[: len(n.path)]]
+        if not taken.isdisjoint(older):
+            continue  # It is meant to be trained, and is no leaf: see gradient-of-non-leaf.
         leaves = {leaf: None for n in reach([(n, True) for n in older]) for leaf, _, _ in n.leaves}
         found.setdefault(event.site, Outside(run, event, list(leaves)))
     return found

@@ -41,13 +41,14 @@ from gradfix.autograd.questions import of_kind, steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Span
-from gradfix.edits import move, note, offered, shown, stepped
+from gradfix.edits import constructed, move, note, offered, shown, stepped
 
 
 @dataclass(eq=False)
 class Early:
     """The first value of a schedule that is passed over."""
 
+    run: Run
     advance: Advance
     steps: list[Step]
     """The steps of the optimizer in the same pass, which all come later."""
@@ -81,7 +82,7 @@ def too_early(run: Run) -> dict[Hashable, Early]:
         # before the first pass, is no part of the pass, and something else moves it in there.
         alone = len(together) == 1 and all(a.site is first.site for a in advances)
         if later and alone and (path or any(not s.path for s in later)):
-            found.setdefault(first.site, Early(first, later))
+            found.setdefault(first.site, Early(run, first, later))
     return found
 
 
@@ -117,7 +118,8 @@ def _finding(program: Program, early: Early) -> Finding | None:
         note(step.site, "the first step is made with the second one"),
     )
     edit = move(statement, last, "after")
-    fix = Fix("move on behind the optimizer's step", Effect.CHANGES, (edit,), Claim(unchanged=()))
+    claim = Claim(unchanged=(), schedules=constructed(early.run, step.optimizer))
+    fix = Fix("move on behind the optimizer's step", Effect.CHANGES, (edit,), claim)
     return Finding(
         "scheduler-before-optimizer",
         f"`{shown(program, site)}` comes before `{name}.step()`: the first learning rate is never used",

@@ -47,10 +47,12 @@ from gradfix.autograd.questions import (
     steps,
     steps_in,
     trains,
+    undifferentiated,
     zeros,
 )
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
+from gradfix.autograd.turns import misdirected
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
 from gradfix.edits import move, note, offered, receiver, stepped
 
@@ -110,7 +112,7 @@ def _before(run: Run, event: Backward) -> Early | None:
     here = steps_in(run, event.path)
     place = bisect_left(here, event.serial, key=lambda s: s.serial)
     step = here[place - 1] if place else None
-    if step is None or step.doubtful or not _may_feed(event, step):
+    if step is None or step.doubtful or not _may_feed(event, step) or misdirected(run, step) is not None:
         return None
     idle = not trains(run, step)
     if event.blind and not idle:
@@ -126,6 +128,9 @@ def _before(run: Run, event: Backward) -> Early | None:
     if any(b.accumulates for b in between(backwards(run), step.serial, event.serial)):
         return None
     if idle:
+        before = [s.serial for s in step.optimizer.steps if s.serial < step.serial]
+        if undifferentiated(run, step, set(step.optimizer.owned()), max(before, default=-1)) is not None:
+            return None  # A backward is missing: see step-without-gradients.
         if any(_astray(run, b) for b in backwards(run) if b.path == event.path and b.serial < step.serial):
             return None  # That one is for the step, and does not reach its parameters.
         return None if _robbed(run, step, event) else Early(step, event, Effect.REPAIRS)

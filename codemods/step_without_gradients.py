@@ -6,10 +6,9 @@
     optimG.step()                                    optimG.step()
 
 Nothing raises, the losses are printed, and the parameters stay what they were made. The commonest reasons: a
-`detach()` too many between a network and its loss; a loss that was made a leaf (`loss.requires_grad = True`
-on a number without a graph); the network runs under `no_grad`, or its result becomes numbers on the way;
-an optimizer that was made for another network, or for a copy, than the one that the loss runs through; and
-a `backward()` that was forgotten.
+`detach()` too many between a network and its loss; the network runs under `no_grad`, or its result becomes
+numbers on the way; an optimizer that was made for another network, or for a copy, than the one that the loss
+runs through; and a `backward()` that was forgotten. Of a loss without any graph `loss-without-graph` tells.
 
 Preconditions:
 
@@ -21,9 +20,15 @@ Preconditions:
 * its networks are run in the loop of its steps, with what they compute reaching no loss; or all that the
   losses of its pass reach is owned by no optimizer, in which case losses for others may reach its parameters
   if all that is cleared before each of its steps. Who just steps is none of these;
+* or, whatever the losses for others reach: each step at that place comes behind the clearing, in its own
+  pass, and no loss in between reaches its parameters; they are used in the pass for what nobody
+  differentiates, and nothing unknown has had that in hand, or such a loss is for no other optimizer. Nor does
+  the step call a closure, nor a condition decide what the optimizer is made of, nor are the networks that it
+  owns and that the loss reaches both out of sight, for they may be one;
 * where nothing is differentiated at all, gradients are cleared in the loop, and networks run there with a
   graph; of those that a caller hands in, torch alone gets what they say, and not some function that may
   differentiate it;
+* gradients that `autograd.grad` returns are put into no `.grad`, and nothing moves the weights by hand;
 * where a function is called from outside and anything is differentiated, the optimizer is made in it: its
   caller may differentiate as well.
 
@@ -46,8 +51,17 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from gradfix.autograd.cuts import graphless
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, reach, unseen
-from gradfix.autograd.questions import backwards, calls_in, steps, zeros
+from gradfix.autograd.questions import (
+    backwards,
+    between,
+    calls_in,
+    first_step,
+    steps,
+    undifferentiated,
+    zeros,
+)
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span
@@ -65,6 +79,8 @@ class Idle:
     """Where its networks are run."""
     computed: ast.AST | None = None
     """Where something is computed with a graph, if nothing is backpropagated."""
+    returned: bool = False
+    """Whether that is its gradient, by ``autograd.grad``."""
     cuts: list[ast.Call] = field(default_factory=list)
     """Where what they compute is detached on its way into that loss."""
     alone: bool = False
@@ -73,14 +89,27 @@ class Idle:
     """Whether what is backpropagated is a leaf of its own, and leads nowhere."""
     astray: bool = False
     """Whether it reaches parameters that no optimizer owns, and none that one does."""
+    beside: bool = False
+    """Whether other losses are backpropagated, for others."""
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer whose steps never find a gradient."""
+    told: set[ast.AST] = set()
     for entry in program.entries:
         observe = partial(never_fed, within=entry.node)
         for idle in entry.certain(observe, lambda i: i.step.site, raises=False, repeated=_starves):
-            yield _finding(program, idle)
+            chosen = idle.beside and _one_of_several(program, idle.step.optimizer.created)
+            if not chosen and idle.step.site not in told:
+                told.add(idle.step.site)
+                yield _finding(program, idle)
+
+
+def _one_of_several(program: Program, made: ast.AST) -> bool:
+    """Whether a condition decides what an optimizer is made of: of its branches, one is followed."""
+    return line(made) > 0 and any(
+        isinstance(outer, (ast.If, ast.IfExp)) and outer.orelse for outer in program.ancestors(made)
+    )
 
 
 def _starves(run: Run) -> bool:
@@ -90,30 +119,91 @@ def _starves(run: Run) -> bool:
 def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
     """The first steps of optimizers that never find a gradient, where it is known that none comes."""
     losses = [b for b in backwards(run) if b.accumulates]
-    if run.substituted or any(leaf is None for _, leaf in run.grad_reads):
-        return {}
-    if not all(map(_followed, losses)):
-        return {}
-    touched = _touched(run)
-    reached = {leaf for loss in losses for leaf in loss.reached}
     found: dict[Hashable, Idle] = {}
+    if run.substituted or any(leaf is None for _, leaf in run.grad_reads):
+        return found
+    for optimizer in dict.fromkeys(step.optimizer for step in steps(run)) if losses else ():
+        found.update((idle.step.site, idle) for idle in _cleared_last(run, optimizer, losses))
+    if not all(map(_followed, losses)):
+        return found
+    touched = _touched(run)
+    graphless_losses = graphless(run)  # Why these reach nobody is told of them.
+    reached = {leaf for loss in losses for leaf in loss.reached}
     for optimizer in dict.fromkeys(step.optimizer for step in steps(run)):
         owned = set(optimizer.owned())
-        if not owned.isdisjoint(touched):
+        if not owned.isdisjoint(touched if losses else touched - run.differentiated):
             continue
-        if not backwards(run):
-            idle = _forgotten(run, optimizer, within)
+        if not losses:
+            idle = _returned(run, optimizer, within) if backwards(run) else _forgotten(run, optimizer, within)
         else:
-            idle = _idle(run, optimizer, losses) if losses and _known(run, optimizer, within) else None
-        if idle is not None and (idle.astray or owned.isdisjoint(reached)):
+            idle = _idle(run, optimizer, losses) if _known(run, optimizer, within) else None
+        if idle is None or (idle.loss is not None and idle.loss.site in graphless_losses):
+            continue
+        known = found.get(idle.step.site)
+        if (idle.astray or owned.isdisjoint(reached)) and not (known and known.cuts):
             found[idle.step.site] = idle
     return found
+
+
+def _cleared_last(run: Run, optimizer: OptimizerState, losses: list[Backward]) -> Iterator[Idle]:
+    """Where an optimizer steps, with nothing differentiated for it since its gradients were cleared.
+
+    Something is meant to be: its parameters are used in the same pass for what nobody differentiates, or a
+    loss comes in between that no other optimizer steps on.
+    """
+    if optimizer.stranger or optimizer.escaped or not optimizer.groups_known:
+        return
+    owned, previous = set(optimizer.owned()), -1
+    found: dict[ast.AST, list[Idle | None]] = {}
+    for step in optimizer.steps:
+        found.setdefault(step.site, []).append(_starved(run, step, owned, previous, losses))
+        previous = step.serial
+    yield from (first for first, *others in found.values() if first is not None and all(others))
+
+
+def _starved(run: Run, step: Step, owned: set[Leaf], previous: int, losses: list[Backward]) -> Idle | None:
+    """A step that comes behind the clearing, with nothing in between that reaches its parameters."""
+    clearing = [z for z in between(zeros(run), previous, step.serial) if owned.issubset(z.leaves)]
+    if not clearing or clearing[-1].path != step.path or not step.path or not owned:
+        return None
+    since = clearing[-1].serial
+    if step.doubtful or not isinstance(step.site, ast.Call) or step.site.args or step.site.keywords:
+        return None  # A closure differentiates, and so may what has had the parameters in hand.
+    if any(since < at < step.serial and leaf in owned for at, leaf in run.grad_reads):
+        return None
+    there = list(between(losses, since, step.serial))
+    if not all(_passes_by(loss, owned) for loss in there):
+        return None
+    own = [loss for loss in there if first_step(run, loss) is None]
+    place = undifferentiated(run, step, owned, previous) if not own else None
+    if place is None and not own:
+        return None
+    idle = Idle(step, own[-1] if own else None, [], place, beside=True, alone=len(own) == 1)
+    idle.cuts = _cuts(run, own[-1], owned) if own else []
+    return idle
+
+
+def _passes_by(loss: Backward, owned: set[Leaf]) -> bool:
+    """Whether a loss certainly reaches none of some parameters; what cannot be seen is in other networks."""
+    return (
+        loss.certain
+        and bool(loss.visited)  # Without a graph it raises.
+        and loss.failure is None
+        and all(loss.reached.values())
+        and owned.isdisjoint(loss.reached)
+        # Two networks that cannot be seen may be one.
+        and not (any(leaf.supposed for leaf in loss.reached) and any(leaf.supposed for leaf in owned))
+        and not any(
+            unseen(node) and (node.call is None or not owned.isdisjoint(node.call.leaves))
+            for node in loss.visited
+        )
+    )
 
 
 def _forgotten(run: Run, optimizer: OptimizerState, within: ast.AST) -> Idle | None:
     """The first step of an optimizer for which gradients are cleared and networks run, if nothing else is."""
     known = _known(run, optimizer, within)
-    if not known and not (optimizer.stranger and not optimizer.escaped and not run.escapes):
+    if not known and (optimizer.escaped or run.escapes):
         return None
     owned = set(optimizer.owned())
     for step in optimizer.steps:
@@ -124,6 +214,23 @@ def _forgotten(run: Run, optimizer: OptimizerState, within: ast.AST) -> Idle | N
             place = _computed(run, nodes, owned) if known else _computed_of_strangers(step, nodes)
             if place is not None:
                 return Idle(step, None, [], place)
+    return None
+
+
+def _returned(run: Run, optimizer: OptimizerState, within: ast.AST) -> Idle | None:
+    """The first step of an optimizer whose gradients ``autograd.grad`` returns, and nobody puts anywhere."""
+    owned = optimizer.owned()
+    if not _known(run, optimizer, within) or any(
+        leaf.storage.history or leaf.storage.maybe for leaf in owned
+    ):
+        return None
+    for step in optimizer.steps:
+        given = (b for b in backwards(run) if b.path == step.path and b.serial < step.serial and b.certain)
+        returned = next(
+            (b for b in given if b.failure is None and run.differentiated.issuperset(owned)), None
+        )
+        if step.path and returned is not None and not run.differentiated.isdisjoint(returned.reached):
+            return Idle(step, None, [], returned.site, returned=True)
     return None
 
 
@@ -188,7 +295,8 @@ def _idle(run: Run, optimizer: OptimizerState, losses: list[Backward]) -> Idle |
         idle = Idle(step, loss, mine)
         idle.leaf = not loss.roots and bool(loss.reached)
         fresh = {leaf for b in before if b.serial > since for leaf in b.reached}
-        looked_at = {leaf for _, leaf in run.grad_reads} | run.differentiated
+        # A gradient that accumulates in a copy is none that ``autograd.grad`` gives of it.
+        looked_at = {leaf for _, leaf in run.grad_reads} | {f for f in run.differentiated if not f.copied}
         idle.astray = bool(fresh) and fresh.isdisjoint(elsewhere | looked_at) and not idle.leaf
         idle.cuts = _cuts(run, loss, owned)
         idle.alone = [b.serial > since for b in before].count(True) == 1
@@ -197,13 +305,15 @@ def _idle(run: Run, optimizer: OptimizerState, losses: list[Backward]) -> Idle |
 
 
 def _cuts(run: Run, loss: Backward, owned: set[Leaf]) -> list[ast.Call]:
-    """The arguments ``x.detach()`` of network calls in a loss that keep it from some parameters."""
+    """The arguments ``x.detach()`` of networks, and of comparisons, that keep a loss from some parameters."""
     cut = {
         site
         for _, node, site in run.detached
         if any(sure and leaf in owned for n, sure in reach([(node, True)]).items() for leaf, _, _ in n.leaves)
     }
     given = [expression for call in calls_in(loss.visited) for expression, _ in call.operands]
+    beside = [getattr(node.beside[1], "cut", None) for node in loss.visited if node.beside is not None]
+    given += [one[1] for one in beside if one is not None]
     found = [e for e in given if e in cut and isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute)]
     return [e for e in dict.fromkeys(found) if isinstance(e, ast.Call)]
 
@@ -211,14 +321,26 @@ def _cuts(run: Run, loss: Backward, owned: set[Leaf]) -> list[ast.Call]:
 def _finding(program: Program, idle: Idle) -> Finding:
     name = stepped(program, idle.step.optimizer) or "the optimizer"
     assert isinstance(idle.step.site, (ast.expr, ast.stmt))
+    if idle.beside:
+        return _cleared_finding(program, idle, name)
+    if idle.returned and idle.computed is not None:
+        return Finding(
+            "step-without-gradients",
+            f"`{name}.step()` never finds a gradient: `autograd.grad` returns them, and puts them nowhere",
+            Span.of(idle.step.site),
+            (
+                note(idle.computed, "the gradients are what this returns"),
+                note(idle.step.site, "this step looks for them in `.grad`, and trains nothing"),
+            ),
+            advice="call `backward()`, or put each gradient into the `.grad` of its parameter",
+        )
     if idle.loss is None:
-        here = idle.computed is not None and line(idle.computed) > 0
         return Finding(
             "step-without-gradients",
             f"`{name}.step()` never finds a gradient: nothing is ever differentiated",
             Span.of(idle.step.site),
             (
-                *([note(idle.computed, "this is computed with a graph")] if here and idle.computed else ()),
+                *_computed_note(idle, "this is computed with a graph"),
                 note(idle.step.site, "no `backward()` comes before this step, which trains nothing"),
             ),
             advice="differentiate the loss before the step",
@@ -250,6 +372,30 @@ def _finding(program: Program, idle: Idle) -> Finding:
         tuple(notes),
         _fixes(program, idle),
         advice="make the optimizer of the network that the loss is to train" if idle.astray else "",
+    )
+
+
+def _computed_note(idle: Idle, words: str) -> list[Note]:
+    """What is said of where something is computed, if that is in this file."""
+    return [note(idle.computed, words)] if idle.computed is not None and line(idle.computed) > 0 else []
+
+
+def _cleared_finding(program: Program, idle: Idle, name: str) -> Finding:
+    """What is said of a step that nothing reaches since the gradients were cleared, whatever others do."""
+    assert isinstance(idle.step.site, ast.Call)
+    notes = _computed_note(idle, f"this is computed with what `{name}` owns, and nobody differentiates it")
+    if idle.loss is not None:
+        loss = receiver(program, idle.loss)
+        notes = [note(cut, f"`{loss}` does not get past this to what `{name}` owns") for cut in idle.cuts]
+        notes.append(note(idle.loss.site, f"`{loss}` reaches none of its parameters"))
+    words = "since the gradients were cleared, no `backward()` has reached what this step moves"
+    return Finding(
+        "step-without-gradients",
+        f"`{name}.step()` never finds a gradient: none is computed for it after they are cleared",
+        Span.of(idle.step.site),
+        (*notes, note(idle.step.site, words)),
+        _fixes(program, idle),
+        advice="" if idle.loss is not None else "differentiate the loss before the step",
     )
 
 

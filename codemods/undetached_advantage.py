@@ -41,7 +41,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.entries import operation, terms_of
+from gradfix.autograd.entries import operation, summands, terms_of
 from gradfix.autograd.graph import Backward, Edge, Node
 from gradfix.autograd.questions import backwards, calls_in, first_step
 from gradfix.autograd.run import Run
@@ -96,14 +96,16 @@ def find(program: Program) -> Iterator[Finding]:
 
 
 def weighted_losses(run: Run) -> dict[Hashable, Weighted]:
-    """By backward and network: the factors with a graph that a loss of the same pass drives to a target."""
+    """Factors with a graph that a loss of the same pass drives to a target: by the places of a backward and
+    of the estimate.
+    """
     events = [
         b
         for b in backwards(run)
         if b.certain and b.accumulates and b.failure is None and first_step(run, b) is not None
     ]
     failing = {node for b in backwards(run) if b.failure is not None for node in b.visited}
-    terms = {event: list(terms_of(event)) for event in events}
+    terms = {event: list(_terms(event)) for event in events}
     targets: dict[object, dict[Output, Backward]] = {}
     for event in events:
         for term in terms[event]:
@@ -123,8 +125,19 @@ def weighted_losses(run: Run) -> dict[Hashable, Weighted]:
                 known_as = OF_A_DISTRIBUTION if _bare(edge.node) else LIKELIHOODS
                 if any(likelihood(o.node, known_as) and _apart(o.node, outputs) for o in others):
                     new = Weighted(run, event, trained[0], outputs[0])
-                    found.setdefault((event.site, _key(outputs[0])), new).factors.setdefault(edge.operand)
+                    found.setdefault((event.site, outputs[0].site), new).factors.setdefault(edge.operand)
     return found
+
+
+def _terms(event: Backward) -> Iterator[Node]:
+    """The terms of a loss: of a mean or a sum of sums, each of these."""
+    waiting = list(terms_of(event))
+    while waiting:
+        at = waiting.pop()
+        if operation(at) in ("mean", "sum") and len(at.edges) == 1 and not at.leaves:
+            waiting += summands(at.edges[0].node)
+        else:
+            yield at
 
 
 def _key(output: Node) -> Output:

@@ -19,7 +19,8 @@ Preconditions:
 * nobody watches the gradient on the way by a hook;
 * nobody differentiates with respect to what would be detached (WGAN-div and the like need that graph): where
   a penalty does so with what it has computed itself, and says that this requires grad, the cut is at what the
-  penalty is given;
+  penalty is given; where that requires grad by the fake in it only, it is detached where it is computed, and
+  requires grad of its own, if nothing else uses it;
 * in a helper that serves the other network's loss too, the detach has no place: it goes on what the helper is
   given, or the helper's expression is written out at the call of this loss;
 * the very prediction is not used for another loss (that is stale-forward);
@@ -52,7 +53,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
@@ -121,6 +122,8 @@ class Leak:
     step: Step | None = None
     cleared: ZeroGrad | None = None
     """What clears the gradients of a leak that nobody consumes."""
+    asked: set[ast.expr] = field(default_factory=set)
+    """The operands that somebody differentiates with respect to: cut off, they have to require grad."""
     shared: tuple[ModuleCall, ...] = ()
     """The calls at the places of the cuts, in a helper that serves both, by which the other loss goes."""
 
@@ -141,6 +144,8 @@ def find(program: Program) -> Iterator[Finding]:
         for leak in found:
             if leak.backward.site not in seen:
                 seen.add(leak.backward.site)
+                if not _cut_where_computed(program, leak):
+                    continue
                 leak.shared = _needed_elsewhere(program, leak)
                 finding = _finding(program, leak)
                 if finding.fixes or leak.effect is not Effect.PRESERVES:
@@ -344,15 +349,15 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
     mine, foreign, targets = fed
     own = set(mine.owned())
     cuts: list[Cut] = []
+    asked: set[ast.expr] = set()
     calls = [c for c in calls_in(backward.visited) if c.leaves & own and not c.leaves & foreign]
     for call in calls:
         # Where one of its own networks feeds another, the cut belongs before the first.
         operands = carrying(call, targets, [c for c in calls if c is not call])
         if operands and _differentiated(run, call):
             # What is differentiated with respect to keeps its gradient; what it is computed of goes without.
-            operands = _handed_in(call, targets)
-            if not operands:
-                return None
+            asked |= {expression for expression, _ in operands}
+            operands = _handed_in(call, targets) or operands
         if operands and reused(run, backward, call):
             return None
         if operands and not run.hooked.isdisjoint(backward.visited):
@@ -360,7 +365,7 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
         places = set(map(_place, cuts))
         found = [(call, expression, value) for expression, value in operands]
         cuts += [cut for cut in found if _place(cut) not in places]
-    return Leak(run, backward, mine, foreign, cuts, effect) if cuts else None
+    return Leak(run, backward, mine, foreign, cuts, effect, asked=asked) if cuts else None
 
 
 def _handed_in(call: ModuleCall, targets: set[Node]) -> list[tuple[ast.expr, Value]]:
@@ -372,7 +377,61 @@ def _handed_in(call: ModuleCall, targets: set[Node]) -> list[tuple[ast.expr, Val
 
 
 def _differentiated(run: Run, call: ModuleCall) -> bool:
-    return any(not b.accumulates and any(n.call is call for n in b.visited) for b in backwards(run))
+    return any(True for _ in _penalties(run, call))
+
+
+def _penalties(run: Run, call: ModuleCall) -> Iterator[Backward]:
+    """Where a call is differentiated with respect to something else than parameters."""
+    return (b for b in backwards(run) if not b.accumulates and any(n.call is call for n in b.visited))
+
+
+def _cut_where_computed(program: Program, leak: Leak) -> bool:
+    """Cut what a penalty differentiates by where it is computed, if it requires grad by its graph only.
+
+    ``x = share * real + (1 - share) * fake`` has to require grad of its own then. False if that has no place.
+    """
+    asked, cuts = leak.asked, leak.cuts
+    leak.asked, leak.cuts = set(), []
+    for call, expression, value in cuts:
+        operands = [operand for operand in listed(call.operands) if operand[0] in asked]
+        inline = any(operand is expression for operand, _ in operands)
+        if not operands or (not inline and _asks_again(program, call, expression, value)):
+            leak.cuts.append((call, expression, value))
+            continue
+        for operand, mixed in operands:
+            computed = _mixed(program, leak.run, call, operand, mixed)
+            if computed is None:
+                return False
+            leak.asked.add(computed)
+            leak.cuts.append((call, computed, mixed))
+    leak.cuts.sort(key=lambda cut: cut[1] in leak.asked)
+    return True
+
+
+def _mixed(program: Program, run: Run, call: ModuleCall, operand: ast.expr, value: Value) -> ast.expr | None:
+    """What computes an operand, which is used for nothing but a penalty that is taken with respect to it."""
+    if not isinstance(operand, ast.Name) or not isinstance(value, Tensor) or line(operand) <= 0:
+        return None
+    assignment = next(
+        (
+            a
+            for a in walk(program.function(operand))
+            if isinstance(a, ast.Assign) and [getattr(t, "id", "") for t in a.targets] == [operand.id]
+        ),
+        None,
+    )
+    if assignment is None or value.node is None or value.node.call is not None:
+        return None
+    allowed: set[ast.AST] = {operand}
+    for penalty in _penalties(run, call):
+        assert isinstance(penalty.site, ast.Call)
+        given = [*penalty.site.args[1:2], *(k.value for k in penalty.site.keywords if k.arg == "inputs")]
+        allowed |= {node for one in given for node in walk(one)}
+    used = _used(program, assignment, operand.id)
+    asked = used is not None and any(n in allowed and n is not operand for n in used)
+    if used is None or not asked or not all(n in allowed or _without_graph(program, n) for n in used):
+        return None
+    return assignment.value
 
 
 def _finding(program: Program, leak: Leak) -> Finding:
@@ -434,7 +493,7 @@ def _first_place(leak: Leak) -> ast.expr:
 
 def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
     """Cut where the network is called; or in the caller of a helper that serves both losses."""
-    if not all(_asks_again(program, *cut) for cut in leak.cuts):
+    if not all(cut[1] in leak.asked or _asks_again(program, *cut) for cut in leak.cuts):
         return
     inner = [(e, v) for _, e, v in leak.cuts]
     if not leak.shared and all(e.lineno > 0 for e, _ in inner):
@@ -464,7 +523,7 @@ def _asks_again(program: Program, call: ModuleCall, expression: ast.expr, value:
 def _ways(program: Program, leak: Leak) -> Iterator[Fix]:
     """What else keeps the loss from the other network."""
     inner = [(e, v) for _, e, v in leak.cuts]
-    if not leak.shared and all(line(e) > 0 for e, _ in inner):
+    if not leak.shared and not leak.asked and all(line(e) > 0 for e, _ in inner):
         sources = _sources(program, inner)
         places = [program.statement(e) for e, _ in sources or inner]
         torch = torch_name(program, places[0])
@@ -502,7 +561,7 @@ def _other_first(program: Program, leak: Leak, places: list[tuple[ast.expr, Valu
     events |= {b.site for b in backwards(run) if owner(run, b) is mine}
     events |= {z.site for z in zeros(run) if own & set(z.leaves)} | {leak.backward.site}
     moves = turned_round(program, events, step.site, other.site)
-    detach = _detached(program, places)
+    detach = _detached(program, places, leak.asked)
     if moves is None or detach is None:
         return
     raises = leak.failing is not None
@@ -640,13 +699,16 @@ def _used(program: Program, assignment: ast.Assign, name: str) -> list[ast.Name]
     return [n for n in after if (n.lineno, n.col_offset) < until and not _binds(n)]
 
 
-def _detached(program: Program, places: list[tuple[ast.expr, Value]]) -> list[Edit] | None:
+def _detached(
+    program: Program, places: list[tuple[ast.expr, Value]], asked: set[ast.expr]
+) -> list[Edit] | None:
     """The edits that detach what stands at some places; ``None`` where it cannot be."""
     edits: list[Edit] = []
     for expression, value in places:
         code = detached_code(program.segment(expression), expression, value)
         if code is None:
             return None
+        code += ".requires_grad_()" if expression in asked else ""
         edits.append(ReplaceExpression(Span.of(expression), code))
     return edits
 
@@ -655,7 +717,7 @@ def _fixes_at(
     program: Program, leak: Leak, places: list[tuple[ast.expr, Value]], computed: list[str] | None = None
 ) -> Iterator[Fix]:
     """Detach at some places: operands, or what computes the variables of the names ``computed``."""
-    detach = _detached(program, places)
+    detach = _detached(program, places, leak.asked)
     if detach is None:
         return
     names = computed or [shown(program, e) for e, _ in places]
@@ -664,6 +726,8 @@ def _fixes_at(
         message += " where it is computed" if len(set(names)) == 1 else " where they are computed"
     if len({e.lineno for e, _ in places} | {_first_place(leak).lineno}) > 1:
         message += " on line " + ", ".join(str(n) for n in sorted({e.lineno for e, _ in places}))
+    if any(e in leak.asked for e, _ in places):
+        message += "; what the penalty differentiates by requires grad itself"
     yield from _carried_out(program, leak, detach, message)
 
 

@@ -23,7 +23,7 @@ from gradfix.results import FileReport, Reported
 from gradfix.source import MAX_BYTES
 
 if TYPE_CHECKING:
-    from gradfix.pipeline import Options
+    from gradfix.wishes import Options
 
 FORMAT = 1
 """Of the entries."""

@@ -73,6 +73,8 @@ def of(path: str, attempt: Attempt) -> dict[str, Any]:
             "stops": claim.stops,
             "steady_modes": claim.steady_modes,
             "clips": list(claim.clips),
+            "schedules": list(claim.schedules),
+            "clears": claim.clears,
         },
         "before": {"sha256": _digest(attempt.before), "text": attempt.before},
         "after": {"sha256": _digest(attempt.after), "text": attempt.after},
@@ -199,6 +201,8 @@ def _later(claim: Mapping[str, Any]) -> dict[str, Any]:
         "stops": None if claim["stops"] is None else _text(claim["stops"]),
         "steady_modes": bool(claim["steady_modes"]),
         "clips": tuple(map(int, claim["clips"])),
+        "schedules": tuple(map(int, claim["schedules"])),
+        "clears": bool(claim["clears"]),
     }
 
 

@@ -30,11 +30,11 @@ from gradfix.command_line import (
     start,
 )
 from gradfix.errors import WORDS
-from gradfix.pipeline import Options, Refusal, Wishes
 from gradfix.printable import printable, visible
 from gradfix.report import text
 from gradfix.results import FileReport, Patch, Plan, Report
 from gradfix.source import Problem
+from gradfix.wishes import Options, Refusal, Wishes, module_file
 
 if TYPE_CHECKING:
     from gradfix.verify.judging import Judgement
@@ -296,10 +296,14 @@ def apply(
         # In a dry run the patch alone goes to standard output, so that it can be piped into git.
         _print(f"{text.summary_of_plan(plan, verbose)}\n", sys.stderr if dry_run else sys.stdout)
     _complain(plan, quiet, verbose)
+    if dry_run and not quiet and output_format is OutputFormat.TEXT:
+        # Nothing else tells of them where the patch is all that is printed.
+        for line in text.missing_in_patch(plan):
+            _tell(f"note: {line}")
     withheld = sum(attempt.withheld for attempt in plan.attempts)
     if withheld and not quiet:
         it = "it" if withheld == 1 else "them"
-        _tell(f"note: {withheld} could not be proved, for the reason given; `--unproved` writes {it}")
+        _tell(f"note: {withheld} could not be proved; `--unproved` writes {it}")
     if plan.unkept and not quiet:
         _tell(f"note: `gradfix undo` cannot take this back: the journal {plan.unkept}")
     if plan.was_run and not dry_run:
@@ -426,7 +430,9 @@ def _judge(
     options = _prepared([before], wishes)
     _say_what_runs_get(options)
     _show_progress(quiet)
-    judged = list(pipeline.judge(before, after[0], options))
+    from gradfix import reviewing
+
+    judged = list(reviewing.judge(before, after[0], options))
     if form is OutputFormat.JSON:
         from gradfix.report import json
 
@@ -464,7 +470,9 @@ def _rerun(
     options = _prepared(paths or ["."], wishes, configured=place is not None)
     _say_what_runs_get(options)
     _show_progress(quiet)
-    evidence = pipeline.rerun(found, place, options)
+    from gradfix import proving
+
+    evidence = proving.rerun(found, place, options)
     at = None if place is None else place.file
     if form is OutputFormat.JSON:
         from gradfix.report import json
@@ -674,7 +682,7 @@ def _where(paths: Sequence[str] | None, module: str | None) -> Sequence[str]:
     """What is looked at: what is named, else the file of the module that is run, else the current folder."""
     if paths or module is None:
         return paths or ["."]
-    file = pipeline.module_file(module)
+    file = module_file(module)
     return [file] if file is not None else ["."]
 
 

@@ -227,6 +227,10 @@ class Claim(NamedTuple):
     those of the original do not."""
     clips: tuple[int, ...] = ()
     """Constructor lines of the optimizers whose gradients are clipped, and are not in the original."""
+    schedules: tuple[int, ...] = ()
+    """Constructor lines of the optimizers whose schedule moves one value later than in the original."""
+    clears: bool = False
+    """Whether gradients that the original adds up from pass to pass are those of one pass each."""
 
 
 class Fix(NamedTuple):

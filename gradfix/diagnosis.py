@@ -28,6 +28,7 @@ from gradfix.autograd.questions import (
     zeros,
 )
 from gradfix.autograd.run import Run
+from gradfix.autograd.turns import misdirected
 
 
 class Diagnosis(enum.Enum):
@@ -47,6 +48,8 @@ class Diagnosis(enum.Enum):
     """One loss, by itself or as a part of a sum, and two backwards."""
     OVERWRITTEN = enum.auto()
     """An operation in place overwrites what another one has saved."""
+    WRONG_STEP = enum.auto()
+    """A step that another optimizer should have made has moved the weights."""
 
 
 def diagnose(run: Run, event: Backward) -> Diagnosis | None:
@@ -55,6 +58,8 @@ def diagnose(run: Run, event: Backward) -> Diagnosis | None:
     if failure is None or failure.node is None or failure.culprit is None or not event.certain:
         return None
     node = failure.node
+    if isinstance(failure.culprit, Step) and misdirected(run, failure.culprit) is not None:
+        return Diagnosis.WRONG_STEP
     if not same_pass(node, event):
         if earlier_pass(node, event) is not None:
             return Diagnosis.CARRIED

@@ -21,7 +21,7 @@ from gradfix.codemod import (
     ReplaceExpression,
     Span,
 )
-from gradfix.segments import call_method
+from gradfix.segments import call_method, source_segment
 
 RETAIN_POSITION = {"backward": 1, "grad": 3}
 """Where ``retain_graph`` stands when given by position: ``backward(gradient, retain_graph)``."""
@@ -106,6 +106,22 @@ def add_retain(program: Program, backward: Event) -> Edit | None:
     return ReplaceExpression(Span.of(site), code)
 
 
+def creating_graph(program: Program, call: ast.Call) -> str | None:
+    """A call of ``torch.autograd.grad`` that gives the gradient a graph; None if it is not known how."""
+    text = program.segment(call)
+    given = next((keyword for keyword in call.keywords if keyword.arg == "create_graph"), None)
+    if len(call.args) > 4 or any(keyword.arg is None for keyword in call.keywords):
+        return None
+    if given is None:
+        return f"{text[:-1].rstrip().removesuffix(',')}, create_graph=True)"
+    if not isinstance(given.value, ast.Constant):
+        return None
+    start = Span.of(call)
+    old, place = program.segment(given.value), Span.of(given.value)
+    before = source_segment(program.text, Span(start.line, start.column, place.line, place.column))
+    return f"{before}True{text[len(before) + len(old) :]}"
+
+
 def insert(anchor: ast.stmt, where: Literal["before", "after"], code: str) -> Edit:
     """The edit that puts ``code`` beside a statement."""
     return InsertStatement(Span.of(anchor), where, code)
@@ -166,19 +182,23 @@ def torch_name(program: Program, place: ast.stmt) -> str | None:
 
 def stepped(program: Program, optimizer: OptimizerState) -> str | None:
     """How the program calls an optimizer when it steps it: ``optimizer_D``, ``self.opt["g"]``."""
-    for step in optimizer.steps:
-        site = step.site
-        if not isinstance(site, ast.Call) or not isinstance(site.func, ast.Attribute):
-            continue
-        if site.func.attr != "step":
-            continue  # a call that leads to the step, which stands in an imported module
-        holder = site.func.value
-        if site.args and not isinstance(site.args[0], (ast.Lambda, ast.Name)):
-            holder = site.args[0]  # scaler.step(optimizer)
-        elif site.args and "scaler" in program.segment(holder).lower():
-            holder = site.args[0]
-        return program.segment(holder)
-    return None
+    holders = (stepping(program, step) for step in optimizer.steps)
+    return next((program.segment(holder) for holder in holders if holder is not None), None)
+
+
+def stepping(program: Program, step: Step) -> ast.expr | None:
+    """What names the optimizer where it is stepped: ``opt`` in ``opt.step()`` and in ``scaler.step(opt)``."""
+    site = step.site
+    if not isinstance(site, ast.Call) or not isinstance(site.func, ast.Attribute):
+        return None
+    if site.func.attr != "step":
+        return None  # a call that leads to the step, which stands in an imported module
+    holder = site.func.value
+    if site.args and not isinstance(site.args[0], (ast.Lambda, ast.Name)):
+        return site.args[0]  # scaler.step(optimizer)
+    if site.args and "scaler" in program.segment(holder).lower():
+        return site.args[0]
+    return holder
 
 
 def clearing_place(

@@ -18,6 +18,7 @@ Preconditions:
 
 * two optimizers step, each once in a pass, in one block;
 * the discriminator's loss is cut off from the generator, and each loss has a prediction of its own;
+* one has stepped before the other one's loss is backpropagated;
 * the two phases store nothing in attributes and do not leave the block (`break`, `return`), and the second
   one reads nothing that the first one makes but what the networks are fed.
 
@@ -108,6 +109,10 @@ def _turns(run: Run, pair: list[Step]) -> Turns | None:
     reached = {step: {leaf for b in losses[step] for leaf in b.reached} for step in pair}
     owned = {step: set(step.optimizer.owned()) for step in pair}
     one, other = pair
+    # Where both step behind both backwards, neither phase comes first.
+    first, second = sorted(pair, key=lambda step: step.serial)
+    if any(b.serial < first.serial for b in losses[second]):
+        return None
     for generator, discriminator in ((one, other), (other, one)):
         through = not reached[generator].isdisjoint(owned[discriminator])
         if through and reached[discriminator].isdisjoint(owned[generator]):

@@ -78,11 +78,17 @@ def place(program: Program, backward: Backward, step: Step) -> ast.stmt | bool:
 
 
 def cleared_otherwise(entry: Entry, step: Step) -> bool:
-    """Whether passes that leave the step out clear what it consumes: ``else: optimizer.zero_grad()``."""
+    """Whether passes that leave the step out clear what it consumes: ``else: optimizer.zero_grad()``.
+
+    What is another way in all passes, as another mode of training is, clears nothing for this one.
+    """
     if not step.path:
         return False
     loop = step.path[-1][0]
     for run in entry.runs:
+        flipped = run.scenario.flipped
+        if flipped and not any(entry.varying.get(site, True) for site in flipped):
+            continue
         mine = [o.state for o in run.optimizers if o.state.created is step.optimizer.created]
         if run.impossible or any(s.optimizer in mine for s in steps(run)):
             continue

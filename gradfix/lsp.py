@@ -16,9 +16,9 @@ from pygls.workspace import TextDocument
 
 from gradfix import __version__, pipeline
 from gradfix.codemod import Effect
-from gradfix.pipeline import Refusal, Wishes
 from gradfix.report import json
 from gradfix.results import FileReport
+from gradfix.wishes import Refusal, Wishes
 
 SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,

@@ -25,11 +25,11 @@ from typing import Any
 from gradfix import patch as patches
 from gradfix import pipeline
 from gradfix.codemod import Effect, Finding, Severity
-from gradfix.pipeline import Refusal, Wishes
 from gradfix.results import Explanation, Reported
 from gradfix.script import CALLS
 from gradfix.source import Problem, split_lines
 from gradfix.story import OVERWRITTEN, Story, shown
+from gradfix.wishes import Refusal, Wishes
 
 WATCH = Path(__file__).parent / "verify" / "watch.py"
 HOME = str(Path(__file__).parent.parent)

@@ -163,12 +163,17 @@ UNTOLD = {
     # Whose backward gave a gradient that another network lent cannot be told from the outside.
     "missing_zero_grad/gradients_lent": "assigned by hand",
     "missing_zero_grad/gradients_lent_more_often": "assigned by hand",
+    "missing_zero_grad/gradients_copied": "assigned by hand",
     # Without an accelerator it does not run at all.
     "undetached_fake/data_parallel_function": "device type could not be determined",
     # It raises before any backward, and nothing steps.
     "leaf_written_in_place/article_000": "nothing could be compared",
     # It raises before anything is trained.
     "exhausted_parameters/counted_before": "optimizer got an empty parameter list",
+    # Without an optimizer the leaf is another tensor in each version; with one, the original is refused.
+    "gradient_of_non_leaf/bound_anew": "nothing could be compared",
+    "gradient_of_non_leaf/centred_weight": "nothing could be compared",
+    "gradient_of_non_leaf/centred_weight_of_an_optimizer": "can't optimize a non-leaf Tensor",
     # The original consumes nothing, and which losses a step waits for is in no claim.
     "misplaced_zero_grad/between_accumulated": "nothing could be compared",
     "misplaced_zero_grad/between_accumulated_with_scaler": "nothing could be compared",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.graph import (
     Backward,
     Contribution,
+    Cut,
     Edge,
     Failure,
+    HandStep,
     Leaf,
     Node,
     OptimizerState,
@@ -79,6 +81,8 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
                 isinstance(tensor, Tensor) and tensor.requires is False and len(roots) == 1 and event.certain
             ):
                 event.fail(Failure("E3", None, None))
+        if isinstance(value, (Opaque, Tensor)) and value.node is None:
+            event.lost = event.lost or value.lost
         if isinstance(value, (Opaque, Tensor)) and value.node is None and value.requires is not True:
             known = isinstance(value, Tensor) and value.requires is False
             event.blind = event.blind or (event.certain and not known)
@@ -146,6 +150,9 @@ def differentiate(run: Run, call: Call) -> Value:
     )
     for _ in range(max(count, 1)):
         result = Tensor()
+        if create is False and nodes:
+            run.cuts += 1
+            result.lost = Cut(nodes[0][0], (call.site,), run.grad_enabled is not False)
         if create is not False and nodes and (seeded or any(n.saves is not False for n in event.visited)):
             # The second derivative runs through the operands of what was differentiated.
             made = run.node("autograd.grad", call.site)
@@ -222,6 +229,23 @@ def zero_grad(
         run.events.append(event)
 
 
+def move_by_hand(run: Run, leaves: Iterable[Leaf], site: ast.AST) -> None:
+    """Note that parameters are written, of those whose gradients were read since they were computed."""
+    moved = run.moved_by_hand
+    consumed: dict[Leaf, dict[Backward, tuple[bool, bool]]] = {}
+    for leaf in leaves:
+        if leaf.grad and not leaf.unknown_grad:
+            computed = max(backward.serial for backward in leaf.grad)
+            read = any(of is leaf and at > computed for at, of in run.grad_reads)
+            if read and moved.get(leaf, 0) < computed:
+                before = moved.get(leaf, 0)
+                consumed[leaf] = {b: (one.certain, b.serial < before) for b, one in leaf.grad.items()}
+    if consumed:
+        event = HandStep(run.home(site), run.path, run.next_serial(), consumed)
+        moved.update(dict.fromkeys(consumed, event.serial))
+        run.events.append(event)
+
+
 def change_gradients(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool = False) -> None:
     """The gradients of some parameters are written in place: set to zero (``emptied``), or made other ones.
 
@@ -232,7 +256,8 @@ def change_gradients(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool
         return
     run.clipped.append(run.next_serial())
     for leaf in each.leaves:
-        if leaf.grad and all(one.consumed for one in leaf.grad.values()):
+        used = leaf in run.moved_by_hand or all(one.consumed for one in (leaf.grad or {}).values())
+        if leaf.grad and used:
             leaf.unknown_grad = True
 
 
@@ -287,6 +312,10 @@ def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
                     reached.maybe_freed = True
                     for leaf, _, _ in reached.leaves:
                         leaf.unknown_grad = True
+            elif isinstance(value, Opaque):
+                value.graphless = False
+            elif value.leaf is None:
+                value.requires = value.requires or None
         elif isinstance(value, Sequence) and depth:
             havoc(run, value.items, node, depth - 1)
             if value.kind == "list":

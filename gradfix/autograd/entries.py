@@ -133,6 +133,19 @@ def summands(root: Node) -> dict[Node, None]:
     return found
 
 
+def sums_in(event: Backward) -> dict[Node, None]:
+    """The sums, and multiples of them, by which the terms of a loss are put together."""
+    found: dict[Node, None] = {}
+    waiting = [] if event.seeded else list(event.roots)
+    while waiting:
+        node = waiting.pop()
+        below = _summands(node)
+        if below and node not in found:
+            found[node] = None
+            waiting += below
+    return found
+
+
 def _multiplied(factor: Factor, by: Node) -> Factor:
     """A factor that is multiplied once more, by what a node scales with."""
     number, others = factor

@@ -13,7 +13,7 @@ import ast
 import itertools
 from collections import abc
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Tri = bool | None
 """True, False, or None for "cannot know"."""
@@ -65,6 +65,25 @@ class Storage:
         self.kin += (other, *(one for one in other.kin if one is not self))
 
 
+class Cut(NamedTuple):
+    """Where a value lost the graph that it was computed with."""
+
+    graph: Node | Leaf
+    """What certainly had a graph there, or is a parameter."""
+    sites: tuple[ast.AST, ...]
+    """The operations that hand no graph on, in order: at the first one it ends."""
+    recorded: bool
+    """Whether graphs were recorded there, so that it is the operation that ends this one."""
+    listed: Tri = False
+    """Whether a new tensor of a list is among them that holds what has a graph, or had one till then, and
+    nothing else; None: of a list that may hold something else."""
+
+    @property
+    def site(self) -> ast.AST:
+        """Where the graph ends."""
+        return self.sites[0]
+
+
 class Leaf:
     """A tensor that accumulates gradient: a layer's parameters as one block, or a single leaf tensor.
 
@@ -72,12 +91,15 @@ class Leaf:
     """
 
     __slots__ = (
+        "borrowed",
         "children",
         "copied",
         "created",
+        "doubtful",
         "grad",
         "label",
         "lender",
+        "lost",
         "requires",
         "storage",
         "supposed",
@@ -92,10 +114,16 @@ class Leaf:
         """None: no gradient. Empty: a gradient that is zero."""
         self.lender: Leaf | None = None
         """The parameter whose gradient this one was given: ``shared.grad = own.grad``, one tensor then."""
+        self.borrowed = False
+        """It was given a copy of that: ``shared.grad = own.grad.clone()``."""
         self.unknown_grad = False
         """Something unknown may have written the gradient."""
         self.children: list[Leaf] = []
         self.created = created
+        self.lost: Cut | None = None
+        """Where a graph ended that it was computed with, if it is no parameter."""
+        self.doubtful = False
+        """It may be none: what was told to require a gradient may have had a graph."""
         self.copied = False
         """Made by copying another one."""
         self.supposed = False
@@ -273,6 +301,8 @@ class Backward(Event):
     failure: Failure | None = None
     creates: Tri = False
     """``create_graph``."""
+    lost: Cut | None = None
+    """Where the graph ended of what it differentiates, if that has none and had one."""
     seeded: bool = False
     """Whether it is given what to multiply the Jacobian by: ``gradient``, ``grad_tensors``."""
     caught: bool = False
@@ -307,6 +337,15 @@ class Step(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class HandStep(Event):
+    """Parameters moved by hand after their gradients were read: a step that no optimizer makes."""
+
+    consumed: dict[Leaf, dict[Backward, tuple[bool, bool]]]
+    """For every one of them the backwards in its gradient, each with whether that is certain and whether an
+    earlier such step has moved it by that already."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class ZeroGrad(Event):
     """Gradients cleared, by whatever writing."""
 
@@ -316,7 +355,7 @@ class ZeroGrad(Event):
     unknown: set[Leaf] = field(default_factory=set)
     """Parameters that something unknown had in hand since they were last cleared."""
     let_go: list[Leaf] = field(default_factory=list)
-    """Parameters that have no gradient any more, where the tensor is another one's, who keeps it as it is."""
+    """Parameters that have no gradient any more, where it is another one's, who keeps it as it is."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -380,6 +419,37 @@ class Exhausted(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class NonLeaf(Event):
+    """What was computed is taken for a leaf: its ``grad`` is asked for, or an optimizer is made of it."""
+
+    node: Node
+    named: ast.expr
+    """What names it there."""
+    optimizer: bool
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Checkpoint(Event):
+    """A network is checkpointed in the reentrant way, and is given nothing but data."""
+
+    leaves: list[Leaf]
+    """Its parameters."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Overlap(Event):
+    """An optimizer is made of the parameters of some networks, and has one of these twice."""
+
+    optimizer: OptimizerState
+    first: int
+    """Which of the networks it has once more, by their order."""
+    second: int
+    """Which has it once more: the same one, or one of which it is a part, or that is a part of it."""
+    grouped: bool
+    """Whether the two are in different groups, which raises."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Change(Event):
     """An in-place change of a tensor other than by an optimizer."""
 
@@ -438,6 +508,7 @@ class OptimizerState:
         "path",
         "steps",
         "stranger",
+        "wholes",
         "wrapped",
     )
 
@@ -459,6 +530,8 @@ class OptimizerState:
         """Its class, if that is of the project."""
         self.like = self
         """The first made at this place for these parameters: it is replaced, for another rate say."""
+        self.wholes: tuple[tuple[Leaf, ...], ...] | None = None
+        """The networks all of whose parameters it owns; None where some may have been picked."""
         self.path = path
         self.steps: list[Step] = []
 
@@ -603,9 +676,9 @@ def run_zero(event: ZeroGrad, leaves: list[Leaf], to_none: bool = True, certain:
     for top in leaves:
         for leaf in top.family():
             lent = leaf.lender is not None and leaf.grad is not None and leaf.lender.grad is leaf.grad
-            if lent and to_none and certain:
+            if certain and leaf.grad is not None and (leaf.borrowed or (lent and to_none)):
                 event.let_go.append(leaf)
-                leaf.grad = leaf.lender = None
+                leaf.grad, leaf.lender = None if to_none else {}, None
                 continue
             if leaf.grad:
                 event.dropped[leaf] = dict(leaf.grad)

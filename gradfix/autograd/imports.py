@@ -108,14 +108,20 @@ _kept = 0
 """How many characters the parsed modules have."""
 
 
-def begin() -> None:
+def begin(path: str) -> None:
     """Another file is looked at: folders may hold other files by now, and room is made for its modules.
 
-    All modules go at once: those that share what one of them defines stay together.
+    All modules go at once: those that share what one of them defines stay together. So does what all of them
+    have bound, if they have had the file itself for a module: what comes from the file at hand stands in it.
     """
     global _kept
     locate.cache_clear()
     _trains.cache_clear()
+    _, mine = _parsed.get(os.path.abspath(path), ((0, 0), None))
+    if mine is not None and mine.frame is not None:
+        for _, module in _parsed.values():
+            if module is not None:
+                module.frame = None
     if _kept > KEPT:
         _parsed.clear()
         _numbered.clear()

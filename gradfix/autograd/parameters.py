@@ -17,6 +17,7 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Tensor,
     Value,
+    Wholes,
 )
 
 
@@ -45,6 +46,23 @@ def leaves_of(value: Value) -> tuple[list[Leaf], bool]:
             return leaves_of(value.items["params"])
         return leaves_of(Sequence("list", list(value.items.values()), value.open))
     return [], False
+
+
+def wholes_of(value: Value) -> Wholes | None:
+    """The networks all of whose parameters a value has, each as often as it has them."""
+    if isinstance(value, Params):
+        return value.wholes if value.complete else None
+    if isinstance(value, Mapping) and "params" in value.items:
+        return wholes_of(value.items["params"])
+    if not isinstance(value, Sequence) or value.open or not value.items:
+        return None
+    found: Wholes = ()
+    for item_ in value.items:
+        held = wholes_of(item_)
+        if held is None:
+            return None
+        found += held
+    return found
 
 
 def go_through(run: Run, value: Value, site: ast.AST, optimizer: bool = False, alone: bool = True) -> None:
@@ -149,7 +167,7 @@ def set_requires(run: Run, holder: Value, leaves: list[Leaf], value: Value, site
     if isinstance(holder, Tensor) and holder.leaf is None:
         if wanted is not False and holder.node is None:
             leaf = Leaf("tensor", wanted, site)
-            leaf.storage = holder.storage
+            leaf.storage, leaf.lost, leaf.doubtful = holder.storage, holder.lost, holder.requires is not False
             holder.leaf = leaf
             holder.requires = wanted
         return

@@ -20,6 +20,7 @@ from gradfix.autograd.graph import (
     Path,
     Step,
     ZeroGrad,
+    reach,
     unseen,
 )
 from gradfix.autograd.run import Run
@@ -147,6 +148,37 @@ def awaited(run: Run, backward: Backward) -> bool:
     later = next(between(steps_in(run, backward.path), backward.serial), None)
     other = next((b for b in between(backwards(run), backward.serial) if b.accumulates), None)
     return later is not None and (other is None or later.serial < other.serial)
+
+
+def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast.AST | None:
+    """Where, in the pass of a step, parameters are used for what nobody differentiates.
+
+    It is the call of a network that leads to them, or an operation on them. What is detached is wanted
+    without its graph; what something unknown has had in hand may be differentiated there, and what a loss
+    that is not followed leads to is not known.
+    """
+    here, seen = len(step.path), set[ModuleCall | None]()
+    if any(not b.certain or b.blind for b in backwards(run) if b.path[:here] == step.path):
+        return None
+    walked = {node for backward in backwards(run) for node in backward.visited} | run.escaped_since(since)
+    cut = {node for _, node, _ in run.detached}
+    # Of several results of one call some are of no use.
+    used = {node.call or node.site for node in walked}
+    for node in reversed(run.nodes):
+        if not since < node.serial < step.serial or node.path[:here] != step.path or node in walked:
+            continue
+        if (node.call or node.site) in used or node.opaque or node.foreign:
+            continue
+        own = [(leaf, sure) for leaf, sure, _ in node.leaves if node.call is None and node not in cut]
+        if node.call is not None and node.call not in seen:
+            seen.add(node.call)  # The last operation of the network leads to all that it uses.
+            if node in cut:
+                continue
+            below = reach([(node, True)]).items()
+            own = [(leaf, sure and way) for one, way in below for leaf, sure, _ in one.leaves]
+        if any(sure and leaf in leaves and leaf.requires is True for leaf, sure in own):
+            return node.site if node.call is None else node.call.site
+    return None
 
 
 def consumers(run: Run, backward: Backward) -> set[OptimizerState]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from gradfix.autograd.graph import (
     Backward,
     Change,
+    Cut,
     Event,
     Leaf,
     ModeChange,
@@ -141,6 +142,14 @@ class Scenario:
     def chosen(self) -> bool:
         """Whether another item of a dict is taken than in the main run."""
         return any(isinstance(site, Alternative) for site in self.flipped)
+
+
+class Graph(Protocol):
+    """What may hang in a graph: a tensor, say, or what an operation takes."""
+
+    node: Node | None
+    leaf: Leaf | None
+    requires: Tri
 
 
 class Replayable(Protocol):
@@ -335,10 +344,16 @@ class Run:
         hold, each with what it is called on, where that says whose memory it is."""
         self.hooked: set[Node] = set()
         """What somebody watches the gradient of."""
+        self.retaining: set[Node] = set()
+        """What keeps its gradient, though it is no leaf."""
         self.detached: list[tuple[int, Node, ast.AST]] = []
         """What was detached, when and where."""
+        self.cuts = 0
+        """How often something that was computed with a graph has given something without one."""
         self.grad_reads: list[tuple[int, Leaf | None]] = []
         """When a gradient was looked at, and whose."""
+        self.moved_by_hand: dict[Leaf, int] = {}
+        """When parameters were last moved by their gradients and no optimizer did it."""
         self.clipped: list[int] = []
         """When gradients were clipped, or changed in another way."""
         self.starred: list[str] = []
@@ -500,6 +515,19 @@ class Run:
         elif graphs:
             self.escapes.append((self.next_serial(), graphs))
 
+    def cut(self, operand: Graph, site: ast.AST) -> Cut | None:
+        """Where what comes of an operand at ``site``, and has no graph, has lost it: there, or before.
+
+        None if it certainly had none.
+        """
+        if operand.requires is True:
+            graph = operand.node or operand.leaf
+            if graph is not None:
+                self.cuts += 1
+                return Cut(graph, (site,), self.grad_enabled is not False)
+        lost: Cut | None = getattr(operand, "lost", None)
+        return lost and lost._replace(sites=(*lost.sites, site))
+
     # ------------------------------------------------------------------ imported modules
 
     def home(self, node: ast.AST) -> ast.AST:
@@ -533,7 +561,8 @@ class Alternative(ast.If):
 def used_none(run: Run, node: ast.AST) -> None:
     """None is used as if it were something: subscripted, unpacked, computed with, asked for a method.
 
-    Where only this way round leaves it at None, Python raises. In the main run something that cannot be seen
+    So is a number that is asked for what no number has (``loss = 0`` for ``loss.backward()``).
+    Where only this way round leaves it at that, Python raises. In the main run something that cannot be seen
     must have replaced it.
     """
     first = run.scenario.first

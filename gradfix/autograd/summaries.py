@@ -12,7 +12,7 @@ import ast
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd.graph import Change, Edge, Event, Leaf, Node, Storage, Tri
+from gradfix.autograd.graph import Change, Cut, Edge, Event, Leaf, Node, Storage, Tri
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import Const, Mapping, Module, Opaque, Sequence, Tensor, Value
 
@@ -139,9 +139,12 @@ def _encoded(
         raise KeyError(value)  # Each call gives the same memory: that of a parameter.
     if isinstance(value, Tensor) and value.leaf is None:
         node = places[value.node] if value.node is not None else None
-        return ("tensor", node, value.requires, place(value.storage))
+        lost = _lost(value.lost, operands, places)
+        return ("tensor", node, value.requires, place(value.storage), lost)
     if isinstance(value, Opaque) and value.leaf is None:
-        return ("opaque", value.label, places[value.node] if value.node is not None else None, value.requires)
+        node = places[value.node] if value.node is not None else None
+        lost = _lost(value.lost, operands, places)
+        return ("opaque", value.label, node, value.requires, value.graphless, lost)
     if isinstance(value, Sequence):
         return (
             "sequence",
@@ -153,6 +156,27 @@ def _encoded(
         items = {k: _encoded(v, operands, places, place) for k, v in value.items.items()}
         return ("mapping", items, value.open)
     raise KeyError
+
+
+def _lost(lost: Cut | None, operands: list[Value], places: dict[Node, int]) -> _Encoded | None:
+    """Where a graph was lost: before the call, or in it."""
+    if lost is None:
+        return None
+    for number, operand in enumerate(operands):
+        if isinstance(operand, (Tensor, Opaque)) and operand.lost is lost:
+            return ("given", number)
+    graph = lost.graph if isinstance(lost.graph, Leaf) else places[lost.graph]
+    return ("cut", graph, lost.sites, lost.recorded)
+
+
+def _found(lost: _Encoded | None, operands: list[Value], node_at: Callable[[int], Node]) -> Cut | None:
+    match lost:
+        case ("given", number):
+            operand = operands[number]
+            return operand.lost if isinstance(operand, (Tensor, Opaque)) else None
+        case ("cut", graph, sites, recorded):
+            return Cut(graph if isinstance(graph, Leaf) else node_at(graph), sites, recorded)
+    return None
 
 
 def _decoded(
@@ -167,11 +191,14 @@ def _decoded(
         case ("const", value):
             assert isinstance(value, Const)
             return value
-        case ("tensor", node, requires, storage):
-            return Tensor(node_at(node) if node is not None else None, requires, storage_at(storage))
-        case ("opaque", label, node, requires):
+        case ("tensor", node, requires, storage, lost):
+            tensor = Tensor(node_at(node) if node is not None else None, requires, storage_at(storage))
+            tensor.lost = _found(lost, operands, node_at)
+            return tensor
+        case ("opaque", label, node, requires, graphless, lost):
             made = Opaque(label, node_at(node) if node is not None else None)
-            made.requires = requires
+            made.requires, made.graphless = requires, graphless
+            made.lost = _found(lost, operands, node_at)
             return made
         case ("sequence", _signature, items, open_):
             return Sequence(_signature, [_decoded(t, operands, node_at, storage_at) for t in items], open_)
@@ -192,11 +219,12 @@ def _signature(run: Run, module: Module, operands: list[Value]) -> Hashable | No
         if isinstance(value, Tensor):
             if value.leaf is not None:
                 return None
-            key.append(("tensor", value.requires, value.node is None, value.base is None))
+            lost = value.lost is None
+            key.append(("tensor", value.requires, value.node is None, value.base is None, lost))
         elif isinstance(value, Opaque):
             if value.leaf is not None or any(not _inert(a) for a in value.attributes.values()):
                 return None
-            key.append(("opaque", value.requires, value.node is None))
+            key.append(("opaque", value.requires, value.node is None, value.graphless, value.lost is None))
         elif isinstance(value, Const) and isinstance(value.value, (int, float, str, bool, type(None))):
             key.append(("const", value.value, type(value.value)))
         else:

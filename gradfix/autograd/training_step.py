@@ -397,7 +397,7 @@ def analyze(tree: ast.Module, text: str, path: Path, ways: Container[Way] | None
     relevance = Relevance(tree, text)
     if not relevance.backwards and not relevance.trains_all_the_same():
         return program
-    imports.begin()
+    imports.begin(str(path))
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, RECURSION))
     try:

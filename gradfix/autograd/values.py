@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradfix.autograd.counting import ARITHMETIC, NUMBER, Pass, Term
-from gradfix.autograd.graph import Leaf, Node, OptimizerState, Storage, Tri
+from gradfix.autograd.graph import Cut, Leaf, Node, OptimizerState, Storage, Tri
 
 LARGEST = 10_000
 """How many values a list or dict holds, with those in what it holds as often as it holds them.
@@ -52,18 +52,21 @@ FALSE = Const(False)
 class Opaque(Value):
     """A value the model does not know.
 
-    ``node`` is set where tensors with a graph went into it. ``leaf`` is set once it is known to be a
-    network: the block of all its parameters.
+    ``node`` is set where tensors with a graph went into it. Where it is not, it may still have one that is
+    not seen, unless it is :func:`data`. ``leaf`` is set once it is known to be a network: the block of all
+    its parameters.
     """
 
     __slots__ = (
         "attributes",
         "called_by",
+        "graphless",
         "handed",
         "harmless",
         "label",
         "leaf",
         "library",
+        "lost",
         "made",
         "made_from",
         "node",
@@ -78,6 +81,10 @@ class Opaque(Value):
         self.label = label
         self.node = node
         self.requires: Tri = None if node is not None else False
+        self.graphless = False
+        """Whether it certainly has no graph: a number, a text, an array, a batch of a data loader."""
+        self.lost: Cut | None = None
+        """Where a graph ended that it was computed with, if it is known to have none."""
         self.leaf: Leaf | None = None
         self.parent = parent
         self.harmless = False
@@ -167,6 +174,7 @@ class Index(Opaque):
     ) -> None:
         super().__init__("index")
         self.number = number
+        self.graphless = True
         self.counts = counts
         """Whether it goes up with every pass, as against what is computed from it in another way."""
         self.passed = passed
@@ -182,6 +190,7 @@ class Condition(Opaque):
 
     def __init__(self, holds: bool, passed: Pass | None = None, term: Term = NUMBER) -> None:
         super().__init__("condition")
+        self.graphless = True
         self.holds = holds
         self.passed = passed
         self.term = term
@@ -190,7 +199,7 @@ class Condition(Opaque):
 class Tensor(Value):
     """A tensor: where it hangs in the graph, whether it requires grad, which memory it has."""
 
-    __slots__ = ("among", "base", "cut", "leaf", "may_view", "node", "requires", "storage", "views")
+    __slots__ = ("among", "base", "cut", "leaf", "lost", "may_view", "node", "requires", "storage", "views")
 
     def __init__(
         self, node: Node | None = None, requires: Tri = False, storage: Storage | None = None
@@ -206,7 +215,9 @@ class Tensor(Value):
         self.may_view: Leaf | None = None
         """The leaf that this may be a view of, or a copy."""
         self.cut: tuple[Node, ast.AST] | None = None
-        """The graph that it was cut off from, and where."""
+        """The graph that it was cut off from, and where: its memory is the same."""
+        self.lost: Cut | None = None
+        """Where a graph ended that it was computed with, if it has none, or is a leaf."""
         self.among: ast.AST | None = None
         """What has given it, if it may not be written in place: one of several views that were given at once,
         or one that was taken while no graphs were recorded; or it is a view of such a one."""
@@ -243,10 +254,14 @@ class SummaryTensor(Value):
         return self.itself and all(leaf.grad is None and not leaf.unknown_grad for leaf in self.leaves)
 
 
+Wholes = tuple[tuple[Leaf, ...], ...]
+"""The parameters of several networks, all that each has: a network may be there twice."""
+
+
 class Params(Value):
     """An iterable of parameters, as ``parameters()`` gives it."""
 
-    __slots__ = ("complete", "half", "leaves", "made", "named", "spent")
+    __slots__ = ("complete", "half", "leaves", "made", "named", "spent", "wholes")
 
     def __init__(
         self, leaves: list[Leaf], complete: bool = True, named: bool = False, made: ast.AST | None = None
@@ -260,6 +275,8 @@ class Params(Value):
         """What has made it, if it can be gone through once: a generator."""
         self.spent: ast.AST | None = None
         """What has gone through it."""
+        self.wholes: Wholes | None = None
+        """The networks all of whose parameters these are; None where some may have been picked."""
 
 
 class Module(Value):
@@ -706,6 +723,10 @@ class Array(Opaque):
 
     __slots__ = ()
 
+    def __init__(self, label: str) -> None:
+        super().__init__(label)
+        self.graphless = True
+
 
 class Schedule(Opaque):
     """A scheduler of torch's kind: it sets the learning rate of an optimizer, and leaves gradients alone."""
@@ -785,6 +806,43 @@ def is_plain(value: Value) -> bool:
     return True
 
 
+def data(label: str, *computed_of: Value) -> Opaque:
+    """A value of which nothing is known but that it has no graph: a number, a text, a size, an array.
+
+    Where what it was computed of had one, that has ended here or earlier.
+    """
+    value = Opaque(label)
+    value.graphless = True
+    value.lost = lost_in(computed_of)
+    return value
+
+
+def hides_graph(value: Value, depth: int = 3) -> bool:
+    """Whether a value is, or a container holds, something unknown that may have a graph which is not seen."""
+    if isinstance(value, Opaque):
+        return value.node is None and not value.graphless
+    if depth and isinstance(value, (Sequence, Mapping)):
+        items = value.items if isinstance(value, Sequence) else value.items.values()
+        return value.open or any(hides_graph(item, depth - 1) for item in items)
+    return False
+
+
+def lost_in(values: Iterable[Value], depth: int = 3) -> Cut | None:
+    """Where the first of some values, or of what containers hold, has lost a graph."""
+    for value in values:
+        if value.__class__ is Const:
+            continue
+        if isinstance(value, (Tensor, Opaque)):
+            if value.lost is not None:
+                return value.lost
+        elif depth and isinstance(value, (Sequence, Mapping)):
+            inner = value.items if isinstance(value, Sequence) else value.items.values()
+            found = lost_in(inner, depth - 1)
+            if found is not None:
+                return found
+    return None
+
+
 def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:
     """The tensors in a value or in the containers it is made of (opaque ones only if they carry a graph)."""
     if isinstance(value, Tensor):
@@ -846,11 +904,11 @@ def spelled(template: str, make: Callable[[], object], size: int = 0) -> Value:
     ``size`` is how long it may become at most, where what it is made of may be long.
     """
     if size > LONGEST or len(template) > LONGEST or _WIDE.search(template):
-        return Opaque("text")
+        return data("text")
     try:
         return Const(make())
     except Exception:
-        return Opaque("text")
+        return data("text")
 
 
 def length(value: object) -> int:

@@ -130,7 +130,7 @@ def plan(
 
     def work() -> int:
         from gradfix.bot import planning
-        from gradfix.pipeline import Wishes
+        from gradfix.wishes import Wishes
 
         found = secret.in_the_way(os.environ)
         if verify and found:

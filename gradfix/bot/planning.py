@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradfix import pipeline, source
+from gradfix import pipeline, proving, source
 from gradfix.bot import config, git
 from gradfix.bot.config import BotConfig
 from gradfix.bot.errors import UsageError
@@ -17,9 +17,9 @@ from gradfix.bot.plan import Change, Command, PlanFile, Rewrite, Scope
 from gradfix.bot.proof import outcome_of
 from gradfix.codemod import Effect
 from gradfix.patch import unified_diff
-from gradfix.pipeline import Options, Refusal, Wishes
 from gradfix.results import Attempt, FileReport, Outcome, Repaired
 from gradfix.source import Problem, Source
+from gradfix.wishes import Options, Refusal, Wishes
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,9 @@ class _Maker:
         fixable = [
             file for file in report.files if any(self._codemods(file)) and self._is_committed(file.path)
         ]
-        self._options = pipeline.with_environment([file.path for file in fixable], self._options)
+        self._options = proving.with_environment([file.path for file in fixable], self._options)
         work = [(group, path, options) for group, paths, options in self._groups(fixable) for path in paths]
-        with pipeline.servers_kept() if self._options.verify and work else nullcontext():
+        with proving.servers_kept() if self._options.verify and work else nullcontext():
             changes = [
                 change
                 for number, (group, path, options) in enumerate(work, 1)

@@ -20,9 +20,9 @@ from gradfix.bot.plan import Change, Rewrite
 from gradfix.bot.state import Key
 from gradfix.codemod import Severity
 from gradfix.patch import unified_diff
-from gradfix.pipeline import Options
 from gradfix.results import Attempt, Outcome
 from gradfix.source import Problem, Source
+from gradfix.wishes import Options
 
 CONFIGURATION = "pyproject.toml"
 

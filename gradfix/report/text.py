@@ -130,7 +130,10 @@ class Text:
 
     def _finding(self, path: str, lines: Sequence[str], reported: Reported) -> Iterator[str]:
         yield from self._why(path, lines, reported.finding)
-        yield self._point(_margin(lines, reported.finding), _described(reported))
+        margin = _margin(lines, reported.finding)
+        yield self._point(margin, _described(reported))
+        if others := _other_ways(reported):
+            yield self._point(margin, others)
 
     def _why(self, path: str, lines: Sequence[str], finding: Finding) -> Iterator[str]:
         from gradfix.report.excerpt import excerpt
@@ -333,6 +336,16 @@ def _done(plan: Plan) -> str:
     return ", ".join(parts)
 
 
+def missing_in_patch(plan: Plan) -> Iterator[str]:
+    """One line for each fix that was made and is not in the patch, with the reason."""
+    for file in plan.files:
+        for attempt in file.attempts:
+            if not attempt.applied:
+                finding = attempt.told
+                where = f"{file.path}:{finding.span.line}: {finding.code}"
+                yield printable(f"{where}: {attempt.outcome}, so not in the patch: {attempt.reason}")
+
+
 def summary_of_undone(undone: Undone, dry_run: bool) -> str:
     """What ``undo`` has to say."""
     if not undone.changes and not undone.problems:
@@ -386,3 +399,15 @@ def _described(reported: Reported) -> str:
         return printable(f"no automatic fix; by hand: {reported.finding.advice}")
     fix = reported.fix
     return printable(f"fix ({fix.effect}, {fix.standing}): {fix.message}")
+
+
+def _other_ways(reported: Reported) -> str:
+    """The ways to repair it but the one that the fix takes; empty if there is none."""
+    if reported.fix is None:
+        return ""
+    others = [way for way in reported.finding.admits if way is not reported.fix.way]
+    if not others:
+        return ""
+    asked = ", ".join(f"`--way {way}`" for way in others)
+    known = f"`gradfix explain {reported.finding.code} --ways` tells when each is right"
+    return printable(f"other ways: {asked} ({known})")

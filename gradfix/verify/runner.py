@@ -1256,11 +1256,9 @@ class _Trial:
                     "two runs of the original with the same seed differ, so nothing can be compared",
                 )
             return "refuted", failed[0].detail
+        decisive = {"crash", "fixed-runs", "reached", "stepped", "meant"} | claims.PROMISED
         for one in checks:
-            if (
-                one.name in ("crash", "fixed-runs", "reached", "stepped", "meant")
-                and one.verdict == "not checked"
-            ):
+            if one.name in decisive and one.verdict == "not checked":
                 return "not run", one.detail
         doubted = next((c.detail for c in checks if c.detail.startswith(claims.CONTRADICTION)), None)
         if doubted is not None:

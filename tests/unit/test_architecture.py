@@ -15,10 +15,12 @@ from fakes import ROOT
 MODULES = sorted([*(ROOT / "gradfix").rglob("*.py"), *(ROOT / "codemods").glob("*.py")])
 
 COMMANDS = ("gradfix.cli", "gradfix.bot")
+CHAPTERS = ("gradfix.wishes", "gradfix.analysis", "gradfix.choosing", "gradfix.proving", "gradfix.reviewing")
+PIPELINE = ("gradfix.pipeline", *CHAPTERS)
 STORY = (
     *COMMANDS,
     "gradfix.report",
-    "gradfix.pipeline",
+    *PIPELINE,
     "gradfix.project",
     "gradfix.catalog",
     "gradfix.source",
@@ -65,7 +67,7 @@ MAY_NOT_IMPORT = {
         *COMMANDS,
         *REWRITING,
         "gradfix.report",
-        "gradfix.pipeline",
+        *PIPELINE,
         "gradfix.catalog",
         "gradfix.autograd",
         "gradfix.codemods",
@@ -74,11 +76,16 @@ MAY_NOT_IMPORT = {
     "gradfix.watching": (*COMMANDS, "gradfix.report"),
     "gradfix.claims": (*STORY, *REWRITING, "gradfix.autograd", "gradfix.codemods"),
     "gradfix.pipeline": (*COMMANDS, "gradfix.report"),
-    "gradfix.report": (*COMMANDS, "gradfix.pipeline"),
+    # Each chapter of the pipeline knows those before it.
+    **{
+        chapter: (*COMMANDS, "gradfix.report", "gradfix.pipeline", *CHAPTERS[number:])
+        for number, chapter in enumerate(CHAPTERS, start=1)
+    },
+    "gradfix.report": (*COMMANDS, *PIPELINE),
     "gradfix.results": (
         *COMMANDS,
         "gradfix.report",
-        "gradfix.pipeline",
+        *PIPELINE,
         "gradfix.project",
         "gradfix.catalog",
     ),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import gc
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
-from gradfix import pipeline, source
+from gradfix import analysis, choosing, pipeline, source
 from gradfix.autograd import imports, training_step
 from gradfix.autograd.graph import Node
 from gradfix.autograd.semantics.layers import deep_copy
@@ -28,7 +29,9 @@ from gradfix.autograd.values import (
     fold,
     is_plain,
 )
-from gradfix.pipeline import ALONE, TOGETHER, Options, Wishes, prepare
+from gradfix.choosing import ALONE, TOGETHER
+from gradfix.pipeline import Options, Wishes, prepare
+from gradfix.source import Problem, Source
 
 HEAD = """import torch
 from torch import nn
@@ -226,10 +229,14 @@ def test_the_fixes_of_many_mistakes_are_chosen_in_few_versions(
     tmp_path: Path, options: Options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     versions: list[object] = []
-    analyse = pipeline._model
-    monkeypatch.setattr(
-        pipeline, "_model", lambda parsed, ways=None: (versions.append(parsed), analyse(parsed, ways))[1]
-    )
+    run_model = analysis.run_model
+
+    def counted(parsed: Source, ways: Collection[tuple[str, str]] | None = None) -> Program | Problem:
+        versions.append(parsed)
+        return run_model(parsed, ways)
+
+    for module in (analysis, choosing):
+        monkeypatch.setattr(module, "run_model", counted)
     path = tmp_path / "train.py"
     path.write_text(faulty(80))
     report = looked_at(path, options)
@@ -251,7 +258,7 @@ def test_fixes_that_are_chosen_together_are_those_that_are_chosen_alone(
         + "".join(f"for x in data:\n    {n}(x).mean().backward()\n    {n}_opt.step()\n" for n in names)
     )
     alone = looked_at(path, options)
-    monkeypatch.setattr(pipeline, "ALONE", 0)
+    monkeypatch.setattr(choosing, "ALONE", 0)
     assert looked_at(path, options) == alone
     assert all(one.fix is not None and one.fixed_text for one in alone.findings)
     assert len(alone.findings) == len(names)

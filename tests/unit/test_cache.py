@@ -23,7 +23,7 @@ from fakes import ROOT, gradfix, write_codemod
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradfix import catalog, pipeline, source, store, traces
+from gradfix import analysis, catalog, pipeline, source, store, traces
 from gradfix.pipeline import Options, Wishes
 from gradfix.results import Report
 
@@ -490,7 +490,7 @@ def _asked(file: str, answer: Callable[[object], None]) -> None:
     assert isinstance(options, Options) and isinstance(parsed, source.Source)
     sys.addaudithook(note)
     with patch.object(os, "stat", stated), traces.on_behalf_of(file):
-        pipeline._analyse(parsed, options)
+        analysis.analyse(parsed, options)
     questions = {
         (kind, os.path.join(folder, name))
         for line in traces.trace(file)

@@ -134,12 +134,19 @@ def test_a_certificate_of_the_first_schema_can_be_read(written: Path, tmp_path: 
 def test_a_certificate_of_the_second_schema_can_be_read(written: Path, tmp_path: Path) -> None:
     whole = content(written)
     whole["schema"] = 2
-    whole["claim"] |= {"stops": "nothing", "steady_modes": True, "clips": [1]}
+    whole["claim"] |= {
+        "stops": "nothing",
+        "steady_modes": True,
+        "clips": [1],
+        "schedules": [1],
+        "clears": True,
+    }
     old = tmp_path / "old.json"
     old.write_text(json.dumps(whole))
     found = certificate.read(str(old))
     assert not isinstance(found, Problem)
-    assert (found.claim.stops, found.claim.steady_modes, found.claim.clips) == (None, False, ())
+    assert (found.claim.stops, found.claim.steady_modes) == (None, False)
+    assert (found.claim.clips, found.claim.schedules, found.claim.clears) == ((), (), False)
 
 
 def test_a_claim_is_read_as_it_was_written(written: Path, tmp_path: Path) -> None:
@@ -235,6 +242,9 @@ def test_only_what_is_proved_is_applied_unless_more_is_asked_for(tmp_path: Path)
     assert "not applied, unverified" in output
 
     assert "`--unproved` writes it" in output
+    _, dry = invoke(*arguments, "--dry-run")
+    assert "no licence" in dry
+    assert ": unverified, so not in the patch: " in dry
     code, output = invoke(*arguments, "--unproved")
     assert code == 0
     assert "unverified" in output

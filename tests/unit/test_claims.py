@@ -370,6 +370,31 @@ def test_nothing_is_known_of_clipping_once_other_weights_have_moved() -> None:
     assert verdicts(checks, "clipped") == ["not checked"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        ("bcd", "abc", "holds"),
+        ("bbccdd", "aabbcc", "holds"),
+        ("aabbbb", "aaaabb", "holds"),
+        ("aaaa", "baaa", "holds"),
+        ("aaaa", "aaaa", "not checked"),
+        ("bcd", "bcd", "fails"),
+        ("bcd", "abb", "fails"),
+        ("abbcc", "aabbc", "holds"),
+        ("bcd", "aac", "fails"),
+        ("bcd", "aaa", "fails"),
+        ("bcd", "cde", "fails"),
+        ("aaa", "aab", "fails"),
+    ],
+)
+def test_a_schedule_begins_with_another_value_and_goes_on_as_it_did(
+    before: str, after: str, verdict: str
+) -> None:
+    one, other = (recording(*(replace(step(1.0), settings=rate) for rate in run)) for run in (before, after))
+    checks = check(Claim(unchanged=(), schedules=(1,)), Effect.CHANGES, one, other)
+    assert verdicts(checks, "scheduled") == [verdict]
+
+
 def test_what_surrounds_gradients_is_compared_while_the_weights_are_the_same() -> None:
     before = recording(backward(0), step(1.0), step(2.0, of=1), step(3.0, mean=1.0, random="a"))
     after = recording(backward(0), step(1.0), step(9.0, of=1), step(4.0, mean=2.0, random="b"))
@@ -671,3 +696,30 @@ def test_source_receivers() -> None:
     assert source.receiver((3, None, None, None), True) == "c + d"
     assert source.receiver((5, None, None, None), True) is None
     assert Source("x = (").receiver((1, 1, 0, 1), True) is None
+
+
+def leaf_call(index: int, gradient: float) -> Backward:
+    return replace(backward(index), leaves={"w": values(gradient)}, weights={"w": values(0.0)})
+
+
+@pytest.mark.parametrize(
+    ("after", "verdict"),
+    [
+        ((1.0, 2.0, 5.0), "holds"),
+        ((1.0, 2.5, 5.0), "fails"),
+        ((0.5, 2.0, 5.0), "fails"),
+        ((1.0, 3.0, 6.0), "not checked"),
+    ],
+)
+def test_a_gradient_that_is_cleared_is_that_of_its_own_pass(after: tuple[float, ...], verdict: str) -> None:
+    one, other = (
+        replace(recording(*map(leaf_call, range(3), run)), optimizers=()) for run in ((1.0, 3.0, 6.0), after)
+    )
+    checks = check(Claim(unchanged=(), clears=True), Effect.CHANGES, one, other)
+    assert verdicts(checks, "cleared") == [verdict]
+
+
+def test_leaves_beside_optimizers_are_not_recorded() -> None:
+    one, other = recording(backward(0), step(1.0)), recording(backward(0), step(1.0))
+    checks = check(Claim(unchanged=(), clears=True), Effect.CHANGES, one, other)
+    assert verdicts(checks, "cleared") == ["not checked"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gradfix import pipeline
+from gradfix import pipeline, proving
 from gradfix.cli import app
 from gradfix.pipeline import Options, Refusal, Wishes
 from gradfix.verify.command import PLAIN, Command, CommandError, of_module, parse
@@ -111,14 +111,14 @@ def test_arguments_after_the_dashes_win_over_the_configuration(project: Path) ->
     """
     common = {"readable": (project.parent / "data",), "env": ("DATA_ROOT",)}
     chosen = options(project, table)
-    assert pipeline.command_for("train.py", chosen) == Command(
+    assert proving.command_for("train.py", chosen) == Command(
         ("--epochs", "1"), entry=project / "train.py", cwd=project, **common
     )
-    assert pipeline.command_for("nets/other.py", chosen).module == "nets.gan"
+    assert proving.command_for("nets/other.py", chosen).module == "nets.gan"
     chosen = options(project, table, arguments=("-x",))
-    assert pipeline.command_for("train.py", chosen) == Command(("-x",), cwd=project, **common)
+    assert proving.command_for("train.py", chosen) == Command(("-x",), cwd=project, **common)
     chosen = options(project, table, paths=("nets/gan.py",), script="train.py", arguments=("-x",))
-    assert pipeline.command_for("nets/gan.py", chosen).entry == Path("train.py")
+    assert proving.command_for("nets/gan.py", chosen).entry == Path("train.py")
 
 
 @pytest.mark.parametrize(

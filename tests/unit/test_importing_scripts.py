@@ -808,3 +808,46 @@ def test_whoever_imports_it_may_clear_what_it_was_handed(tmp_path: Path, options
             tmp_path, {"engine.py": ENGINE.format(clears=clears), "main.py": "import engine\nprint(engine)\n"}
         )
         assert codes(tmp_path / "learner.py", options) == expected
+
+
+MEASURING = """
+import torch
+from torch import nn
+
+def measure(batches):
+    judge = nn.Linear(2, 1)
+    optimizer = torch.optim.Adam(judge.parameters())
+    for batch in batches:
+        optimizer.zero_grad()
+        judge(batch).mean().backward()
+        optimizer.step()
+"""
+
+BETWEEN = """
+import torch
+from torch import nn
+import trainer
+from ameasure import measure
+
+def network():
+    return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
+
+def train(batches):
+    G, D = network(), network()
+    made = trainer.Trainer(G, D, torch.optim.Adam(G.parameters()), torch.optim.Adam(D.parameters()))
+    for _ in range(10):
+        made.epoch(batches)
+    measure(batches)
+"""
+
+
+def test_what_another_file_was_led_to_by_is_read_anew(tmp_path: Path, options: Options) -> None:
+    """What a module between has imported for another file stands for the file at hand when that comes."""
+    files = {"trainer.py": FAULTY, "ameasure.py": MEASURING, "between.py": BETWEEN}
+    write(
+        tmp_path,
+        {**files, "main.py": "import torch\nfrom between import train\n\ntrain(torch.randn(5, 3, 2))\n"},
+    )
+    assert codes(tmp_path / "trainer.py", options) == ["missing-zero-grad"]
+    traces.look_again()
+    assert codes(tmp_path, options) == ["missing-zero-grad"]

@@ -270,3 +270,98 @@ def test_what_brings_the_original_back_has_found_it(tool: ModuleType) -> None:
     row.restored = "gradients"
     tool.score.named(row)
     assert (row.found, row.other) == ("undetached-fake:9", "")
+
+
+TRAINER = """\
+import torch
+from torch import nn
+from torch.nn.utils import clip_grad_norm_
+
+net, critic = nn.Linear(3, 1), nn.Linear(3, 1)
+optimizer = torch.optim.Adam(net.parameters())
+both = torch.optim.Adam(list(net.parameters()) + list(critic.parameters()))
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+scaler = torch.amp.GradScaler()
+
+
+def train(loader, gamma):
+    for epoch in range(3):
+        for x, after, reward in loader:
+            value = critic(after)
+            target = reward + gamma * value.detach()
+            error = (net(x) - target).pow(2).mean()
+            penalty = net(x).abs().mean()
+            loss = error + 0.1 * penalty
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            clip_grad_norm_(net.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+        scheduler.step()
+
+
+def plain(x):
+    error = net(x).pow(2).mean()
+    penalty = critic(x).abs().mean()
+    loss = error + 0.1 * penalty
+    optimizer.zero_grad()
+    both.zero_grad()
+    loss.backward()
+    clip_grad_norm_(net.parameters(), 1.0)
+    optimizer.step()
+    both.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("operator", "old", "new"),
+    [
+        ("unscale-removed", "            scaler.unscale_(optimizer)\n", ""),
+        ("scaler-update-removed", "            scaler.update()\n", ""),
+        ("target-detach-dropped", "gamma * value.detach()", "gamma * value"),
+        ("optimizer-of-other", "Adam(net.parameters())", None),
+        (
+            "parameters-left-out",
+            "list(net.parameters()) + list(critic.parameters())",
+            "list(net.parameters())",
+        ),
+        ("step-of-other", "    optimizer.step()\n", "    both.step()\n"),
+        ("backward-removed", "    loss.backward()\n", ""),
+        ("term-left-out", "    loss.backward()\n", "    error.backward()\n"),
+        (
+            "clipping-late",
+            "    clip_grad_norm_(net.parameters(), 1.0)\n    optimizer.step()\n    both.step()\n",
+            "    optimizer.step()\n    both.step()\n    clip_grad_norm_(net.parameters(), 1.0)\n",
+        ),
+        (
+            "clipping-early",
+            "    loss.backward()\n    clip_grad_norm_(net.parameters(), 1.0)\n",
+            "    clip_grad_norm_(net.parameters(), 1.0)\n    loss.backward()\n",
+        ),
+    ],
+)
+def test_what_the_operators_for_order_constants_and_wiring_write(
+    tool: ModuleType, operator: str, old: str, new: str | None
+) -> None:
+    texts = [m.text for m in tool.faults.plant(TRAINER, 99, "seed") if m.operator == operator]
+    if new is None:
+        assert not texts  # The other optimizer owns two networks: which of them is meant, nobody knows.
+        return
+    assert TRAINER.count(old) == 1
+    assert TRAINER.replace(old, new) in texts
+
+
+def test_a_schedule_goes_before_the_loop_in_which_its_optimizer_steps(tool: ModuleType) -> None:
+    (mutant,) = [m for m in tool.faults.plant(TRAINER, 99, "seed") if m.operator == "scheduler-early"]
+    lines = mutant.text.splitlines()
+    place = lines.index("        scheduler.step()")
+    assert lines[place - 1] == "    for epoch in range(3):"
+    assert lines[place + 1] == "        for x, after, reward in loader:"
+
+
+def test_a_term_of_a_loss_loses_its_graph(tool: ModuleType) -> None:
+    texts = [m.text for m in tool.faults.plant(TRAINER, 99, "seed") if m.operator == "term-cut"]
+    cut = [line.strip() for text in texts for line in text.splitlines() if line not in TRAINER.splitlines()]
+    assert len(cut) == 2
+    assert all(any(way in line for way in (".detach()", ".item()", ".data")) for line in cut)

@@ -84,6 +84,20 @@ EARLY = (
 """
 )
 
+BOTH_LAST = (
+    HEAD
+    + """    made = maker(torch.randn(16, 4))
+    maker_opt.zero_grad()
+    m_loss = bce(judge(made), one)
+    m_loss.backward()
+    judge_opt.zero_grad()
+    j_loss = bce(judge(real), one) + bce(judge(made.detach()), zero)
+    j_loss.backward()
+    judge_opt.step()
+    maker_opt.step()
+"""
+)
+
 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -163,6 +177,19 @@ def test_a_way_that_a_finding_does_not_admit_leaves_it_alone(script: Path) -> No
     assert "1 finding left without a fix" in output
 
 
+def test_a_person_is_told_of_the_other_ways(script: Path) -> None:
+    script.write_text(SHARED)
+    _, output = invoke("check", "--no-cache", "train.py")
+    assert "= fix (repairs, safe): detach `made`" in output
+    told = re.search(r"= other ways: (.*) \(`gradfix explain undetached-fake --ways` ", output)
+    assert told is not None
+    assert told[1] == "`--way reorder`, `--way inputs`"
+    script.write_text(RIGHT.replace("m_loss.backward()", "m_loss.backward(retain_graph=True)"))
+    _, output = invoke("check", "--no-cache", "train.py")
+    assert "= fix (" in output
+    assert "other ways" not in output
+
+
 def test_what_is_repaired_in_one_way_only_is_repaired_whatever_way_is_asked_for(script: Path) -> None:
     script.write_text(RIGHT.replace("m_loss.backward()", "m_loss.backward(retain_graph=True)"))
     invoke("apply", "--way", "freeze", "--no-verify", "train.py")
@@ -223,6 +250,7 @@ def test_one_order_of_adversaries_becomes_the_other(script: Path) -> None:
         SHARED,
         EARLY,
         ACTOR,
+        BOTH_LAST,
         RIGHT.replace("m_loss = bce(", "m_loss = 0 * j_loss.detach() + bce("),
         RIGHT.replace(
             "    judge_opt.step()\n", "    judge_opt.step()\n    if j_loss.isnan():\n        break\n"
@@ -235,6 +263,7 @@ def test_one_order_of_adversaries_becomes_the_other(script: Path) -> None:
         "undetached",
         "early",
         "no adversaries",
+        "both steps last",
         "reads the loss",
         "leaves",
         "rebinds",

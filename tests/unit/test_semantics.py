@@ -66,7 +66,7 @@ Row = tuple[str, str, str]
 TENSORS: list[Row] = [
     ("Tensor.backward", "loss.backward()", "backward"),
     ("Tensor.cpu", "r = loss.cpu()", "tensor with a graph"),
-    ("Tensor.item", "r = loss.item()", "unknown"),
+    ("Tensor.item", "r = loss.item()", "data"),
     ("Tensor.requires_grad_", "data.requires_grad_(); r = data", "leaf"),
     ("Tensor.detach_", "out.detach_(); r = out", "tensor"),
     ("Tensor.retain_grad", "out.retain_grad(); r = out", "tensor with a graph"),
@@ -106,6 +106,7 @@ TENSORS: list[Row] = [
         "unknown with a graph",
     ),
     ("torch.func.functional_call", "r = torch.func.functional_call(net, {}, data)", "unknown with a graph"),
+    ("torch.utils.data.DataLoader", "r = torch.utils.data.DataLoader(helper())", "data"),
     ("torch.cuda.*", "torch.cuda.empty_cache(); r = out", "tensor with a graph"),
     ("torch.cuda.device_count", "r = torch.cuda.device_count()", "1"),
 ]
@@ -202,7 +203,8 @@ UNKNOWN: list[Row] = [
         "False",
     ),
     ("Opaque.load_state_dict", "thing.parameters(); thing.load_state_dict({})", "writes"),
-    ("Opaque.item", "r = helper(loss).item()", "unknown"),
+    ("Opaque.item", "r = helper(loss).item()", "data"),
+    ("Opaque.state_dict", "r = helper(loss).state_dict()", "unknown"),
     ("Opaque.scale", "r = thing.scale(loss)", "tensor with a graph"),
     ("Opaque.log_prob", "r = gaussian.log_prob(data)", "tensor with a graph"),
 ]
@@ -254,7 +256,8 @@ PYTHON: list[Row] = [
     ("builtins.abs", "r = abs(helper(loss))", "unknown with a graph"),
     ("builtins.max", "r = max(loss, out)", "unknown with a graph"),
     ("builtins.exit", "exit(); r = 1", "ends"),
-    ("builtins.*", "r = round(2.5)", "unknown"),
+    ("builtins.round", "r = round(loss)", "tensor with a graph"),
+    ("builtins.*", "r = print(loss)", "unknown"),
     ("builtins.__import__", "r = __import__('nothing_of_the_project')", "unknown"),
     ("functools.partial", "r = functools.partial(net, data)()", "tensor with a graph"),
     ("functools.reduce", "r = functools.reduce(operator.add, losses)", "tensor with a graph"),
@@ -301,9 +304,11 @@ def described(value: Value) -> str:
         case Tensor():
             if value.leaf is not None:
                 return "frozen leaf" if value.leaf.requires is False else "leaf"
+            if value.node is None and value.requires is None:
+                return "tensor that may have a graph"
             return "tensor" + " with a graph" * (value.node is not None)
         case Opaque():
-            what = "harmless" if value.harmless else "unknown"
+            what = "harmless" if value.harmless else "data" if value.graphless else "unknown"
             return what + " with a graph" * (value.node is not None)
         case Sequence() | Mapping():
             kind = value.kind if isinstance(value, Sequence) else "dict"
@@ -355,6 +360,74 @@ def test_a_line_comes_to_what_torch_makes_of_it(name: str, line: str, expected: 
     found, codes = outcome(line)
     assert found == expected
     assert REGISTERED[name].__code__ in codes, f"{line} does not come to what is registered as {name}"
+
+
+WITHOUT_A_GRAPH = {
+    # What is not known may have a graph.
+    "r = data * helper()": "tensor that may have a graph",
+    "r = 2 * helper()": "unknown",
+    "r = -(helper() * 2)": "unknown",
+    "r = helper()[0]": "unknown",
+    "r = torch.stack([data, helper()])": "tensor that may have a graph",
+    "r = nn.functional.mse_loss(out.detach(), helper())": "tensor that may have a graph",
+    "r = helper(loss).data": "tensor that may have a graph",
+    "helper(data); r = data": "tensor that may have a graph",
+    "r = torch.zeros(3); r[0] = helper()": "tensor that may have a graph",
+    "r = loss.item(); r += helper()": "unknown",
+    "for x in helper(): r = x": "unknown",
+    # Numbers, arrays, sizes, batches and what operations give that are not differentiable have none.
+    "r = 2 * loss.item()": "data",
+    "r = -float(loss)": "data",
+    "r = data * loss.item()": "tensor",
+    "r = data * out.shape[0]": "tensor",
+    "r = (out > helper()).float()": "tensor",
+    "r = nn.functional.mse_loss(out.argmax(1).float(), data)": "tensor",
+    "r = torch.tensor([loss, helper()])": "tensor",
+    "r = torch.from_numpy(out.detach().numpy())": "tensor",
+    "with torch.no_grad(): r = data * helper()": "tensor",
+    "for x, y in torch.utils.data.DataLoader(helper()): r = nn.functional.mse_loss(x.cuda(), y.float())": (
+        "tensor"
+    ),
+    "for x, y in helper(): loss.backward(); r = nn.functional.mse_loss(x.cuda(), y[0])": (
+        "tensor; backward; backward"
+    ),
+}
+
+
+@pytest.mark.parametrize("line", WITHOUT_A_GRAPH)
+def test_what_has_no_graph_is_told_from_what_is_not_known(line: str) -> None:
+    assert outcome(line)[0].split("; writes")[0] == WITHOUT_A_GRAPH[line]
+
+
+CUTS = {
+    "r = loss.detach() * 2": "loss.detach()",
+    "r = loss.item() * 2": "loss.item()",
+    "r = torch.tensor([loss.item(), 1.0]).mean()": "loss.item()",
+    "r = torch.tensor([loss, loss])": "torch.tensor([loss, loss])",
+    "r = torch.from_numpy(out.detach().cpu().numpy()).sum()": "out.detach()",
+    "r = (out > 0).float().mean()": "out > 0",
+    "r = out.argmax(1).float().mean()": "out.argmax(1)",
+    "r = torch.autograd.Variable(loss.data, requires_grad=True)": "loss.data",
+    "with torch.no_grad(): r = net(data).mean()": "net(data)",
+    "r = chain(out.detach())": "",
+    "r = data.detach()": "",
+}
+
+
+@pytest.mark.parametrize("line", CUTS)
+def test_what_has_no_graph_any_more_says_where_that_ended(line: str) -> None:
+    run = made_of(line)
+    cut = run.globals.variables["r"].lost
+    assert (ast.unparse(cut.site) if cut is not None else "") == CUTS[line]
+
+
+def made_of(line: str) -> Run:
+    """A run of the program, and of a line after it."""
+    text = PROGRAM + line + "\n"
+    tree = ast.parse(text)
+    run = Run(Relevance(tree, text), Scenario(), 10_000)
+    run.file(tree.body, run.globals)
+    return run
 
 
 def test_every_transfer_function_has_a_row() -> None:

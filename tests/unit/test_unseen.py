@@ -1721,3 +1721,171 @@ def test_what_one_scaler_scales_is_one_loss(second: str, twice: bool, options: O
     code = SCALED.format(second=second)
     told = [("loss-backpropagated-twice", "scaler.scale(loss).backward()")] if twice else []
     assert found(code, options) == told
+
+
+SLICED = """
+import torch
+from elsewhere import Judge, Painter, batches
+
+painter, judge = Painter(), Judge()
+paints = torch.optim.Adam(painter.parameters())
+judges = torch.optim.Adam(judge.parameters())
+for real in batches:
+    said = judge(painter(torch.randn(4, 3)))
+    ours = said{part}.log().mean()
+    judges.zero_grad()
+    (-ours).backward(retain_graph=True)
+    judges.step()
+    paints.zero_grad()
+    ours.backward()
+    paints.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "tensor"),
+    [
+        ("[:, 0]", True),
+        ("[:, 1:3]", True),
+        ("[..., k]", True),
+        ("[:, k]", True),
+        ("[k, 'said']", False),
+        ("[0]", False),
+    ],
+)
+def test_what_is_asked_for_an_axis_is_a_tensor(part: str, tensor: bool, options: Options) -> None:
+    """Lists and mappings take no tuple with a slice; which parameters an output has seen is not known."""
+    told = [("stale-forward", "ours.backward()")] if tensor else []
+    assert found(SLICED.format(part=part), options) == told
+
+
+BROKEN = """
+import math
+import torch
+from elsewhere import batches, criterion
+from torch import nn
+
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in batches:
+    loss = criterion(net(x), y)
+    if {test}:
+        {body}
+    {zero}
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "body"),
+    [
+        ("torch.isnan(loss)", "loss = 1e-6"),
+        ("loss.isnan().any() or torch.isinf(loss)", "loss = 0.0"),
+        ("not torch.isfinite(loss).all()", "loss = 0"),
+        ("math.isnan(loss.item()) and y is not None", "loss = None"),
+    ],
+)
+def test_training_that_goes_well_does_without_what_is_for_numbers_that_are_none(
+    test: str, body: str, options: Options
+) -> None:
+    """Nor has a number a ``backward``: Python raises where one takes the place of a loss."""
+    told = [("missing-zero-grad", "optimizer.step()")]
+    assert found(BROKEN.format(test=test, body=body, zero="pass"), options) == told
+    assert not found(BROKEN.format(test=test, body=body, zero="optimizer.zero_grad()"), options)
+
+
+PENALISED = """
+import torch
+from elsewhere import Painter, batches
+from torch import nn
+from unseen import Dropped
+
+painter = Painter()
+judge = nn.Sequential(nn.Linear(3, 3), Dropped(0.1), nn.Linear(3, 1))
+judges = torch.optim.Adam(judge.parameters())
+for real in batches:
+    mixed = ({mixed}).requires_grad_()
+    {slope}
+    loss = judge(real).mean() + slope.norm()
+    judges.zero_grad()
+    loss.backward(retain_graph=True)
+    judges.step()
+"""
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_who_is_not_seen_keeps_no_data_of_a_penalty(asked: bool, options: Options) -> None:
+    """Data that somebody differentiates by is made for that; other data may be what a state is made of."""
+    said = "judge(mixed).sum()"
+    slope = (
+        f"(slope,) = torch.autograd.grad({said}, mixed, create_graph=True)" if asked else f"slope = {said}"
+    )
+    code = PENALISED.format(mixed="0.5 * real + 0.5 * painter(real).detach()", slope=slope)
+    assert ("needless-retain-graph" in [name for name, _ in found(code, options)]) is asked
+
+
+MODES = """
+import torch
+from torch import nn
+
+net, head = nn.Linear(3, 3), nn.Linear(3, 1)
+both = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+
+def train(mode, batches):
+    for x in batches:
+        if {test}:
+            head(net(x)).mean().backward()
+            both.step()
+        else:
+            alone = torch.optim.SGD(head.parameters(), lr=0.1)
+            alone.zero_grad()
+            head(x).mean().backward()
+            alone.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "told"), [("mode == 'both'", True), ("mode", True), ("x.mean() > 0", False), ("x.due", False)]
+)
+def test_another_mode_of_training_clears_nothing_for_this_one(
+    test: str, told: bool, options: Options
+) -> None:
+    """What is another way in some passes only does."""
+    codes = [name for name, _ in found(MODES.format(test=test), options)]
+    assert ("missing-zero-grad" in codes) is told
+
+
+LEARNER = """
+import torch
+from torch import nn
+
+class Policy:
+    def __init__(self, config):
+        self.model, self.learner = nn.Linear(3, 3), nn.Linear(3, 1)
+        {optimizer}
+
+    def learn(self, batches):
+        for x in batches:
+            loss = self.learner(x).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+"""
+OF_THE_MODEL = "self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)"
+BY_CHOICE = """if config.adversarial:
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        else:
+            self.optimizer = torch.optim.SGD(self.learner.parameters(), lr=0.1)"""
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "told"),
+    [(OF_THE_MODEL, True), (BY_CHOICE, False)],
+    ids=["always", "chosen by a condition"],
+)
+def test_a_step_finds_nothing_only_where_no_condition_decides_what_it_moves(
+    optimizer: str, told: bool, options: Options
+) -> None:
+    code = LEARNER.format(optimizer=optimizer)
+    assert ("step-without-gradients" in [name for name, _ in found(code, options)]) is told

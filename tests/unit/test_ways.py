@@ -11,7 +11,7 @@ import pytest
 from gradfix import pipeline, source
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.training_step import analyze
-from gradfix.codemod import Effect
+from gradfix.codemod import Effect, ReplaceExpression
 from gradfix.pipeline import Options, Wishes
 from gradfix.source import Source
 
@@ -628,11 +628,15 @@ def test_a_step_that_is_meant_for_another_optimizer_is_not_given_a_clearing(
     options: Options, tmp_path: Path
 ) -> None:
     # Detaching the picture, for nobody steps on the painter, would be as wrong.
+    given = len(WRONG_OPTIMIZER.splitlines())
     parsed = source.parse(str(tmp_path / "script.py"), WRONG_OPTIMIZER.encode(), 1 << 20)
     assert isinstance(parsed, Source)
     (finding,) = pipeline.findings(parsed, options)
-    assert (finding.code, finding.fixes) == ("misplaced-zero-grad", ())
-    assert finding.message.endswith("and `of_painter` never steps")
+    assert finding.code == "wrong-optimizer"
+    (fix,) = finding.fixes
+    (edit,) = fix.edits
+    assert isinstance(edit, ReplaceExpression)
+    assert (edit.span.line, edit.code) == (given, "of_painter")
 
 
 ON_LINES = """

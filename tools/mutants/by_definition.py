@@ -70,12 +70,60 @@ def item_dropped(code: Code) -> Iterator[Plan]:
                 yield Plan(number, (edit,), (code.statement(node), *backwards))
 
 
+def returned_item_dropped(code: Code) -> Iterator[Plan]:
+    """``return loss.item()`` => ``return loss``, if a caller adds up or lists what it gets in each pass."""
+    for node in ast.walk(code.tree):
+        if isinstance(node, ast.Return):
+            yield from _handed_back(code, node)
+
+
+def _handed_back(code: Code, node: ast.Return) -> Iterator[Plan]:
+    function = code.function(node)
+    if not isinstance(function, ast.FunctionDef) or node.value is None or code.loop(node) is not None:
+        return
+    parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+    for number, part in enumerate(parts):
+        tensor = _tensor(part)
+        backwards = [] if tensor is None else _differentiating(code, function, tensor, node)
+        if tensor is None or not backwards:
+            continue
+        index = number if len(parts) > 1 else None
+        callers = [(c, call) for c in {*code.project.codes, code} for call in _calls_to(c, code, function)]
+        kept = [(c, s) for c, call in callers for s in _keeps_result(c, call, index)]
+        if kept:
+            edit = ReplaceExpression(Span.of(part), code.segment(tensor))
+            here = (s for c, s in kept if c is code)
+            yield Plan(part, (edit,), (node, *backwards, *here))
+
+
 def _calls_to(caller: Code, code: Code, function: ast.FunctionDef) -> Iterator[ast.Call]:
     if function.name in caller.text:
         for node in ast.walk(caller.tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func).rsplit(".", 1)[-1] == function.name:
                 if _called(caller, node) == (code, function):
                     yield node
+
+
+def _keeps_result(code: Code, call: ast.Call, index: int | None) -> Iterator[ast.stmt]:
+    """The statements that keep what a call gives back (of several things, one) from pass to pass."""
+    loop, statement = code.loop(call), code.statement(call)
+    if loop is None or _is_short(loop) or _switched(code, call):
+        return
+    name = ""
+    if isinstance(statement, ast.Assign) and statement.value is call:
+        target = statement.targets[0]
+        if index is not None:
+            target = (
+                target.elts[index] if isinstance(target, ast.Tuple) and index < len(target.elts) else target
+            )
+        name = target.id if isinstance(target, ast.Name) else ""
+    for part in ast.walk(loop):
+        kept = _kept(code, part)
+        if kept is None or code.loop(part) is not loop or not _grows(code, loop, part, kept[0]):
+            continue
+        for summand in _summands(kept[1]):
+            if (summand is call and index is None) or (name and ast.unparse(summand) == name):
+                yield code.statement(part)
 
 
 def _kept(code: Code, node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
@@ -591,22 +639,9 @@ def _returned_in(caller: Code, loop: Loop) -> Iterator[Return]:
         trained = [e for e in calls if e.code.function(e.node) in inner]
         if not isinstance(statement, ast.Expr) or not trained or all(_once(e, loop) for e in evals):
             continue
-        if _undone_elsewhere(code, statement, network):
-            continue
         if _depends_on_mode(caller, network) and not any(True for _ in _bound_to(loop, network)):
             places = [e.code.statement(e.node) for e in (*evals, *trained) if e.code is code]
             yield code, statement, loop, (*([loop] if caller is code else []), *places)
-
-
-def _undone_elsewhere(code: Code, statement: ast.Expr, network: str) -> bool:
-    """Whether an object of the file switches its network back, wherever it is called from."""
-    own = [a for a in code.ancestors(statement) if isinstance(a, ast.ClassDef)]
-    return any(
-        ast.unparse(node.func.value).rsplit(".", 1)[-1] == network.rsplit(".", 1)[-1]  # type: ignore[attr-defined]
-        and any(isinstance(a, ast.ClassDef) and a not in own for a in code.ancestors(node))
-        for node in ast.walk(code.tree)
-        if method_of(node) == "train"
-    )
 
 
 def _once(event: Event, loop: ast.AST) -> bool:
@@ -660,6 +695,7 @@ def _called_names(value: ast.AST) -> Iterator[str]:
 
 OPERATORS: dict[str, Callable[[Code], Iterator[Plan]]] = {
     "item-dropped": item_dropped,
+    "returned-item-dropped": returned_item_dropped,
     "evaluation-no-grad-dropped": evaluation_no_grad_dropped,
     "target-no-grad-dropped": target_no_grad_dropped,
     "train-dropped": train_dropped,
@@ -668,8 +704,9 @@ OPERATORS: dict[str, Callable[[Code], Iterator[Plan]]] = {
 KEPT = frozenset({"graph-kept-for-bookkeeping"})
 EXPECTED: dict[str, frozenset[str]] = {
     "item-dropped": KEPT,
+    "returned-item-dropped": KEPT,
     "evaluation-no-grad-dropped": KEPT | {"evaluation-with-grad"},
-    "target-no-grad-dropped": KEPT | {"evaluation-with-grad", "graph-used-twice", "trained-target"},
+    "target-no-grad-dropped": KEPT | {"evaluation-with-grad", "trained-target", "undetached-fake"},
     "train-dropped": frozenset({"left-in-evaluation-mode"}),
     "train-out-of-loop": frozenset({"left-in-evaluation-mode"}),
 }

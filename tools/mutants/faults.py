@@ -16,14 +16,25 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 import by_definition
-from syntax import NOT_OPTIMIZERS, Code, Plan, Project, holds, is_call, method_of, receiver, without_head
+import constants
+import sequence
+import wiring
+from syntax import (
+    NO_TENSORS,
+    NOT_OPTIMIZERS,
+    Code,
+    Plan,
+    Project,
+    holds,
+    is_call,
+    method_of,
+    receiver,
+    without_head,
+)
 
 from gradfix.codemod import Edit, MoveStatement, RemoveStatement, ReplaceExpression, Span
 from gradfix.rewrite import apply_fixes
 
-NO_TENSORS = re.compile(
-    r"(^|\.)(opts?|options?|args?|config|cfg|conf|hparams|params|flags|utils|torch)$", re.IGNORECASE
-)
 DETACHING = re.compile(r"\.detach_?\(\)|\.data\b|\brepackage\w*\(")
 
 
@@ -210,6 +221,14 @@ def _state(code: Code, node: ast.stmt, edits: tuple[Edit, ...], target: str) -> 
     ]
     backwards = [s for s in code.calls("backward") if code.function(s) is code.function(node)]
     return Plan(node, edits, (*uses, *backwards))
+
+
+def target_detach_dropped(code: Code) -> Iterator[Plan]:
+    """``r + gamma * q.detach()`` => ``r + gamma * q``: where the two operators above do not plant."""
+    others = {p.at for operator in (detach_dropped, state_detach_dropped) for p in operator(code)}
+    for plan in constants.targets(code):
+        if plan.at not in others and code.statement(plan.at) not in others:
+            yield plan
 
 
 # ---------------------------------------------------------------------------- graphs kept
@@ -403,13 +422,17 @@ OPERATORS: dict[str, Callable[[Code], Iterator[Plan]]] = {
     "zero-removed": zero_removed,
     "retain-added": retain_added,
     **by_definition.OPERATORS,
+    **sequence.OPERATORS,
+    "target-detach-dropped": target_detach_dropped,
+    **constants.OPERATORS,
+    **wiring.OPERATORS,
 }
 
 GRAPH = frozenset({"undetached-fake", "stale-forward", "carried-hidden-state", "graph-used-twice"})
 ZERO = frozenset({"missing-zero-grad", "misplaced-zero-grad"})
 EXPECTED: dict[str, frozenset[str]] = {
-    "detach-dropped": GRAPH,
-    "no-grad-dropped": GRAPH,
+    "detach-dropped": GRAPH | constants.CONSTANT,
+    "no-grad-dropped": GRAPH | constants.CONSTANT,
     "state-detach-dropped": GRAPH,
     "forward-reused": GRAPH,
     "step-early": GRAPH,
@@ -420,6 +443,10 @@ EXPECTED: dict[str, frozenset[str]] = {
     "zero-removed": ZERO,
     "retain-added": frozenset({"needless-retain-graph"}),
     **by_definition.EXPECTED,
+    **sequence.EXPECTED,
+    "target-detach-dropped": GRAPH | constants.CONSTANT,
+    **constants.EXPECTED,
+    **wiring.EXPECTED,
 }
 """The findings that name what an operator plants."""
 

@@ -14,10 +14,12 @@ from pathlib import Path
 import by_definition
 import faults
 import judge
+import sequence
 from faults import Mutant
 from syntax import Code, Project, is_call
 
 from gradfix import pipeline, source
+from gradfix.analysis import analyse, reported_by
 from gradfix.codemod import Finding
 from gradfix.pipeline import Wishes
 from gradfix.verify.recording import Recording
@@ -31,6 +33,10 @@ HANDED_IN = "handed in"
 
 Here it is needless. Of another caller it is not to be known from the file, so it is counted apart.
 """
+
+
+BY_DEFINITION = {**by_definition.OPERATORS, **sequence.OPERATORS}.keys()
+"""Operators that leave nothing to be decided by running."""
 
 
 @dataclass
@@ -151,24 +157,29 @@ def score(checkout: Path, options: argparse.Namespace, results: Results) -> None
     assert isinstance(wishes, pipeline.Options)
     root = checkout if checkout.is_dir() else checkout.parent
     results.checkouts.add(checkout.name)
-    for number, (path, text) in enumerate(training_files(checkout)):
-        if number >= options.files:
+    some = len(options.only) < len(faults.OPERATORS)
+    taken = 0
+    for path, text in training_files(checkout):
+        if taken >= options.files:
             break
         name = str(path.relative_to(root))
+        seed = f"{checkout.name}/{name}"
+        mutants = list(faults.plant(text, options.per_operator, seed, project, options.only))
+        if some and not mutants:
+            continue  # Of some operators many a file has nothing: there are others.
+        taken += 1
         before = findings(path, text, wishes)
         results.files += 1
         results.originals += [f"{checkout.name}/{name}:{f.span.line}: {f.code}: {f.message}" for f in before]
         wanted = [text, repaired(path, text, wishes)] if before else [text]
-        seed = f"{checkout.name}/{name}"
-        mutants = list(faults.plant(text, options.per_operator, seed, project, options.only))
         rows = [Row(checkout.name, name, m.operator, m.line, text=m.text) for m in mutants]
         for row, mutant in zip(rows, mutants):
             look(row, mutant, path, wanted, before, wishes)
-        pairs = [(r, m) for r, m in zip(rows, mutants) if r.operator not in by_definition.OPERATORS]
+        pairs = [(r, m) for r, m in zip(rows, mutants) if r.operator not in BY_DEFINITION]
         if pairs and not options.no_run:
             decide([r for r, _ in pairs], [m for _, m in pairs], path, root, wanted, options.python)
         for row, mutant in zip(rows, mutants):
-            if row.operator in by_definition.OPERATORS:
+            if row.operator in BY_DEFINITION:
                 row.verdict, row.why = "fault", "by definition"
             if row.verdict == "undecided" and row.operator == "retain-added":
                 if not re.search(rf"the original raises E[12]@{row.line}\b", row.why):
@@ -192,8 +203,7 @@ def findings(path: Path, text: str, options: pipeline.Options) -> list[Finding]:
     parsed = source.parse(str(path), text.encode(), SIZE)
     if not isinstance(parsed, source.Source):
         return []
-    analysis = pipeline._analyse(parsed, options)
-    return list(pipeline._reported(analysis, options))
+    return list(reported_by(analyse(parsed, options), options))
 
 
 def repaired(path: Path, text: str, options: pipeline.Options) -> str:

@@ -40,6 +40,11 @@ class Project:
                         self.functions.setdefault(part.name, []).append((code, part))
 
 
+NO_TENSORS = re.compile(
+    r"(^|\.)(opts?|options?|args?|config|cfg|conf|hparams|params|flags|utils|torch)$", re.IGNORECASE
+)
+
+
 @dataclass(frozen=True)
 class Plan:
     """One place for a fault: what to edit, and the original's statements that are part of it."""

@@ -59,7 +59,8 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
         taken = decide(run, node.test, frame, not run.scenario.main, guess=False)
     else:
         open_before = run.left_open
-        taken = decide(run, node.test, frame, node not in run.scenario.avoided, node)
+        usual = not _asks_for_a_failure(node.test)
+        taken = decide(run, node.test, frame, usual is (node not in run.scenario.avoided), node)
         if run.left_open > open_before:
             before, some = len(run.guesses), run.some
             run.guesses.append(node)
@@ -70,6 +71,22 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
                 del run.guesses[before:]
                 run.some = some
     return run.block(node.body if taken else node.orelse, frame)
+
+
+NOT_FINITE = frozenset(("isnan", "isinf", "is_nan", "is_inf"))
+
+
+def _asks_for_a_failure(test: ast.expr) -> bool:
+    """Whether a condition holds only where a number is not finite: training that goes well does without."""
+    if isinstance(test, ast.BoolOp):
+        enough = any if isinstance(test.op, ast.And) else all
+        return enough(map(_asks_for_a_failure, test.values))
+    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    asked = test.operand if isinstance(test, ast.UnaryOp) else test
+    names = {
+        getattr(n.func, "attr", getattr(n.func, "id", "")) for n in walk(asked) if isinstance(n, ast.Call)
+    }
+    return "isfinite" in names if negated else not names.isdisjoint(NOT_FINITE)
 
 
 def _picks(run: Run, test: ast.expr) -> bool:
@@ -97,5 +114,5 @@ def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Value:
     if ends is not None:
         taken = decide(run, node.test, frame, leaning(run, ends))
     else:
-        taken = decide(run, node.test, frame, True, node)
+        taken = decide(run, node.test, frame, not _asks_for_a_failure(node.test), node)
     return run.evaluate(node.body if taken else node.orelse, frame)

@@ -24,6 +24,7 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Tensor,
     Value,
+    data,
 )
 
 
@@ -59,12 +60,12 @@ def _against_length(op: ast.cmpop, left: Const, right: Const) -> Const | Opaque:
     if left.__class__ is not Length:
         left, right, how = right, left, MIRRORED.get(how, how)
     if right.__class__ is Length or not isinstance(right.value, (int, float)):
-        return Opaque("condition")
+        return data("condition")
     held = bool(COMPARE[how](left.value, right.value)) if how in COMPARE else None
     stays = (how in (ast.Gt, ast.GtE) and held) or (how in (ast.Lt, ast.LtE) and held is False)
     if how in (ast.Eq, ast.NotEq):
         stays = left.value > right.value
-    return Const(held) if stays or (held is not None and right.value <= SHORT) else Opaque("condition")
+    return Const(held) if stays or (held is not None and right.value <= SHORT) else data("condition")
 
 
 @expression(ast.Compare)
@@ -93,7 +94,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
             try:
                 return Const(bool(COMPARE[op.__class__](left.value, right.value)))
             except Exception:
-                return Opaque("condition")
+                return data("condition")
         if isinstance(op, (ast.Is, ast.IsNot)):
             same = None
             if isinstance(right, Const) and right.value is None and not isinstance(left, (Opaque, Const)):
@@ -124,10 +125,12 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
             pairs = zip(node.ops, values, values[1:])
             return Const(all(COMPARE[op.__class__](a, b) for op, a, b in pairs))
         except Exception:
-            return Opaque("condition")
+            return data("condition")
     if isinstance(left, Tensor) and not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
-        return Tensor()
-    return Opaque("condition")
+        mask = Tensor()
+        mask.lost = run.cut(left, node)
+        return mask
+    return data("condition", left, *rights)
 
 
 def _number(value: Value, other: Value) -> Value:

@@ -11,6 +11,7 @@ from gradfix.autograd import imports, options, unbound
 from gradfix.autograd.interpreter.calls import call_expression
 from gradfix.autograd.interpreter.choices import chosen_by_name
 from gradfix.autograd.interpreter.conditions import evaluated_again, truth
+from gradfix.autograd.parameters import leaves_of, wholes_of
 from gradfix.autograd.relevance import children
 from gradfix.autograd.run import Flow, Impossible, Run, expression, statement
 from gradfix.autograd.semantics import dispatch
@@ -19,7 +20,7 @@ from gradfix.autograd.semantics.external import starred
 from gradfix.autograd.semantics.items import keyed, slice_of
 from gradfix.autograd.semantics.libraries import HARMLESS
 from gradfix.autograd.semantics.names import BUILTINS, member
-from gradfix.autograd.semantics.operations import simple
+from gradfix.autograd.semantics.operations import as_tensor, simple
 from gradfix.autograd.values import (
     FALSE,
     LONGEST,
@@ -34,9 +35,11 @@ from gradfix.autograd.values import (
     Mapping,
     Module,
     Opaque,
+    Params,
     Sequence,
     Tensor,
     Value,
+    data,
     spelled,
 )
 
@@ -147,12 +150,14 @@ def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Value:
     value = run.evaluate(node.operand, frame)
     if isinstance(node.op, ast.Not):
         known = truth(value)
-        return Opaque("condition") if known is None else Const(not known)
+        return data("condition") if known is None else Const(not known)
     if isinstance(value, Const):
         try:
             return Const(-value.value if isinstance(node.op, ast.USub) else value.value)
         except TypeError:
             return Opaque()
+    if isinstance(value, Opaque) and value.graphless and value.node is None:
+        return data("value", value)
     if isinstance(value, (Tensor, Opaque)) and isinstance(node.op, ast.USub):
         return simple(run, "neg", [(value, node.operand)], node)
     return value if isinstance(value, Tensor) else Opaque()
@@ -171,21 +176,28 @@ def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Value:
             continue
         if known is is_or:
             return value
-    return value if truth(value) is not None else Opaque("condition")
+    return value if truth(value) is not None else data("condition")
 
 
 @expression(ast.Tuple, ast.List, ast.Set)
 def _sequence(run: Run, node: ast.Tuple | ast.List | ast.Set, frame: Frame) -> Value:
     items: list[Value] = []
+    spread: list[Value] = []
     unknown = False
     for element in node.elts:
         if isinstance(element, ast.Starred):
-            inner, _ = dispatch.iterate(run, run.evaluate(element.value, frame), element)
+            spread.append(run.evaluate(element.value, frame))
+            inner, _ = dispatch.iterate(run, spread[-1], element)
             unknown = unknown or inner is None
             items += inner or []
         else:
             items.append(run.evaluate(element, frame))
     run.charge(len(items) >> 4)
+    wholes = wholes_of(Sequence("list", spread)) if spread and len(spread) == len(node.elts) else None
+    if wholes is not None:
+        together = Params(leaves_of(Sequence("list", spread))[0])
+        together.wholes = wholes
+        return together
     return Sequence(node.__class__.__name__.lower(), items, unknown, run.symbolic)
 
 
@@ -216,6 +228,8 @@ def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Value:
     value = run.evaluate(node.value, frame)
     if isinstance(node.slice, ast.Slice):
         return slice_of(run, value, node, frame)
+    if isinstance(node.slice, ast.Tuple) and any(map(_of_axes, node.slice.elts)):
+        value = as_tensor(value)
     if isinstance(value, Tensor) and isinstance(node.slice, ast.Tuple) and all(map(_basic, node.slice.elts)):
         # Slices, integers, None and the ellipsis, in any number, make a view.
         return dispatch.item(run, value, Const(0), node.value, node)
@@ -224,6 +238,11 @@ def _subscript(run: Run, node: ast.Subscript, frame: Frame) -> Value:
         return chosen
     index = run.evaluate(node.slice, frame)
     return dispatch.item(run, keyed(run, value, index, frame), index, node.value, node)
+
+
+def _of_axes(index: ast.expr) -> bool:
+    """Whether a part of an index speaks of axes: only tensors take a tuple that holds one of these."""
+    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is ...)
 
 
 def _basic(index: ast.expr) -> bool:
@@ -250,7 +269,7 @@ def _formatted(run: Run, node: ast.JoinedStr, frame: Frame) -> Value:
         parts.append(_part(run, value, frame))
     known = [part.value for part in map(options.given, parts) if isinstance(part, Const)]
     if len(known) < len(parts) or sum(map(len, known)) > LONGEST:
-        return Opaque("text")
+        return data("text")
     return options.text(Const("".join(known)), parts)
 
 
@@ -263,6 +282,6 @@ def _part(run: Run, node: ast.FormattedValue, frame: Frame) -> Value:
     held = options.given(option)
     how = run.evaluate(node.format_spec, frame) if node.format_spec is not None else Const("")
     if not isinstance(held, Const) or isinstance(held, Length) or not isinstance(how, Const):
-        return Opaque("text")
+        return data("text")
     value = CONVERSIONS[node.conversion](held.value) if node.conversion in CONVERSIONS else held.value
     return options.text(spelled(f":{how.value}", lambda: format(value, how.value)), [option])

@@ -24,6 +24,7 @@ from gradfix.autograd.values import (
     Function,
     Index,
     Instance,
+    Iteration,
     Mapping,
     Module,
     Opaque,
@@ -249,6 +250,8 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
     if made is not None:
         return drive(run, made, node, frame)
     go_through(run, iterable, node.iter)
+    if isinstance(node.target, (ast.Tuple, ast.List)) and run.relevance.differentiates(node):
+        _hands_out_batches(iterable)
     items, element = dispatch.iterate(run, iterable, node.iter)
     if items is not None:
         if len(items) <= PARTS and all(isinstance(i, Module) for i in items):
@@ -275,6 +278,15 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
         return run_loop(run, node, frame, iter([element(0)]), True, 1)
     count = passes_of(run, node)
     return run_loop(run, node, frame, map(element, pass_numbers(run, node)), True, count)
+
+
+def _hands_out_batches(iterable: Value) -> None:
+    """What a loop that trains goes over, and takes apart, is taken to give data: inputs and targets."""
+    while isinstance(iterable, Iteration) and iterable.kind == "enumerate":
+        (iterable,) = iterable.parts
+    if iterable.__class__ is Opaque and isinstance(iterable, Opaque):
+        of_network = iterable.owner is not None or iterable.made_from is not None or iterable.leaf is not None
+        iterable.graphless = iterable.graphless or not (of_network or iterable.node is not None)
 
 
 def _over_parameters(run: Run, node: ast.For | ast.AsyncFor, frame: Frame, items: list[Value]) -> Flow:

@@ -29,15 +29,19 @@ def clip(run: Run, call: Call) -> Value:
     tops, known = leaves_of(given) if given is not None else ([], False)
     if given is not None:
         go_through(run, given, call.site)
-    leaves = [leaf for top in tops for leaf in top.family()]
-    event = Clip(run.home(call.site), run.path, run.next_serial(), leaves)
+    note_clipping(run, [leaf for top in tops for leaf in top.family()], known, call.site)
+    return Opaque("norm")
+
+
+def note_clipping(run: Run, leaves: list[Leaf], known: bool, site: ast.AST) -> None:
+    """The gradients of some parameters are clipped where they are; ``known`` if these are all."""
+    event = Clip(run.home(site), run.path, run.next_serial(), leaves)
     event.doubtful = not known or any(leaf.unknown_grad for leaf in leaves)
     lent = [leaf for state in run.strangers for leaf in state.leaves]
     for leaf in dict.fromkeys((*leaves, *lent)):
         event.held[leaf] = _held(leaf)
     run.events.append(event)
     run.clipped.append(event.serial)
-    return Opaque("norm")
 
 
 @method(Opaque, "clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "clip_gradients")

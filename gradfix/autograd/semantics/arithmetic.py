@@ -8,7 +8,7 @@ from typing import Any
 
 from gradfix.autograd import operators, options
 from gradfix.autograd.counting import NUMBER, Pass, Term
-from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.parameters import leaves_of, wholes_of
 from gradfix.autograd.run import Run, used_none
 from gradfix.autograd.semantics.operations import apply, changed_in_place, operands_of, record, unknown
 from gradfix.autograd.values import (
@@ -22,8 +22,11 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Tensor,
     Value,
+    data,
     fold,
+    hides_graph,
     known_items,
+    lost_in,
 )
 
 
@@ -44,12 +47,8 @@ def binary(
         if value is not None:
             return value
     graph = operands_of(left, left_node) + operands_of(right, right_node)
-    if not graph:
-        # The data of a parameter, and what is computed from it, have no graph.
-        data = isinstance(left, SummaryTensor) or isinstance(right, SummaryTensor)
-        return Tensor() if data else Opaque("value")
     if not any(o.requires is not False for o in graph):
-        return Tensor()
+        return _without_graph(run, left, right, bool(graph))
     scalar: Any = None
     if isinstance(left, Const):
         scalar = "left"
@@ -60,6 +59,20 @@ def binary(
     if table is None:
         return unknown(run, args, {}, site, op.__class__.__name__)
     return apply(run, table, args, {}, site)
+
+
+def _without_graph(run: Run, left: Value, right: Value, tensors: bool) -> Value:
+    """What comes of two operands of which none is seen to have a graph: what is unknown may have one."""
+    vague = run.grad_enabled is not False and (hides_graph(left) or hides_graph(right))
+    result: Opaque | Tensor
+    # The data of a parameter, and what is computed from it, have no graph.
+    if tensors or isinstance(left, SummaryTensor) or isinstance(right, SummaryTensor):
+        result = Tensor(None, None if vague else False)
+    else:
+        result = Opaque("value")
+        result.graphless = not vague
+    result.lost = lost_in((left, right)) if run.cuts and not vague else None
+    return result
 
 
 def _of_what_is_known(op: ast.operator, left: Value, right: Value) -> Value | None:
@@ -79,8 +92,9 @@ def _of_what_is_known(op: ast.operator, left: Value, right: Value) -> Value | No
         if isinstance(op, ast.Mod) and isinstance(left.value, str):
             items = known_items(right)
             return Opaque("text") if items is None else fold(op, left.value, items)
-    elif left.__class__ is Opaque and left.node is None and isinstance(right, Const):
-        return Opaque("value")
+    elif isinstance(left, Opaque) and left.__class__ is Opaque and left.node is None:
+        if isinstance(right, Const):
+            return data("value", left) if left.graphless else Opaque("value")
     if isinstance(left, Index) or isinstance(right, Index):
         counted = _counted(op, left, right)
         if counted is not None:
@@ -94,7 +108,9 @@ def _of_what_is_known(op: ast.operator, left: Value, right: Value) -> Value | No
     ):
         leaves, complete = leaves_of(left)
         more, also = leaves_of(right)
-        return Params(list(dict.fromkeys(leaves + more)), complete and also)
+        together = Params(list(dict.fromkeys(leaves + more)), complete and also)
+        together.wholes = wholes_of(Sequence("list", [left, right]))
+        return together
     if isinstance(left, Sequence) and isinstance(op, ast.Mult) and isinstance(right, Const):
         if isinstance(right.value, int) and len(left.items) * right.value <= 64:
             return Sequence(left.kind, left.items * right.value, left.open)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import os
 
-from gradfix.autograd import imports, unbound
+from gradfix.autograd import imports, operators, unbound
 from gradfix.autograd.arguments import Call, unwritten
-from gradfix.autograd.engine import zero_grad
+from gradfix.autograd.engine import move_by_hand, zero_grad
 from gradfix.autograd.graph import Backward, Leaf, reach
 from gradfix.autograd.parameters import is_leaf, set_requires
 from gradfix.autograd.run import Impossible, Run
@@ -40,6 +40,7 @@ from gradfix.autograd.values import (
     Super,
     Tensor,
     Value,
+    data,
     tensors_in,
 )
 
@@ -79,11 +80,14 @@ def _unknown_attribute(run: Run, value: Opaque, name: str, node: ast.AST) -> Val
         return known
     if value.node is not None:
         if name in TENSOR_DATA:
-            return Opaque(name)
+            return data(name)
         if name == "data":
-            return Tensor()
+            # Of a packed sequence, say, it is no more than another name for what has the graph.
+            return Tensor(None, None)
         return part(run, value, name, node)
     child = run.part_of(value, name)
+    if value.graphless and (name in TENSOR_DATA or operators.attribute(name) is not None):
+        child.graphless, child.lost = True, value.lost
     value.attributes[name] = child
     return child
 
@@ -216,6 +220,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             run.made.add((holder.cls.node, name))
         if name in ("grad", "_grad") and isinstance(holder, Opaque):
             return
+        if name in ("requires_grad", "data") and isinstance(holder, Opaque):
+            holder.graphless = False
         if isinstance(holder, Module) and isinstance(value, Tensor) and value.leaf is not None:
             known = value.leaf.label
             if known == "parameter":
@@ -250,17 +256,29 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
         if name in ("grad", "_grad"):
             if isinstance(value, Const) and value.value is None:
                 zero_grad(run, holder, leaves, target)
-            elif isinstance(value, SummaryTensor) and value.itself and len(value.leaves) == len(leaves):
-                for leaf, lender in zip(leaves, value.leaves):
-                    leaf.grad, leaf.unknown_grad = lender.grad, lender.unknown_grad
-                    leaf.lender = lender if lender is not leaf else None
+            elif (
+                isinstance(value, SummaryTensor) and value.view == "grad" and len(value.leaves) == len(leaves)
+            ):
+                _lend(leaves, value)
             else:
                 for leaf in leaves:
                     leaf.unknown_grad = True
         elif name == "requires_grad":
             set_requires(run, holder, leaves, value, target)
-        elif name == "data" and isinstance(holder, Tensor) and not leaves:
-            pass
+        elif name == "data":
+            move_by_hand(run, leaves, target)
+
+
+def _lend(leaves: list[Leaf], gradients: SummaryTensor) -> None:
+    """Give parameters the gradients of others, or copies of them."""
+    for leaf, lender in zip(leaves, gradients.leaves):
+        if gradients.itself or lender.grad is None:
+            leaf.grad = lender.grad
+        else:
+            leaf.grad = dict(lender.grad)
+        leaf.unknown_grad = lender.unknown_grad
+        leaf.lender = lender if lender is not leaf else None
+        leaf.borrowed = leaf.lender is not None and not gradients.itself
 
 
 @other_methods(Attributes)

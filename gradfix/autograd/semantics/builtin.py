@@ -6,7 +6,7 @@ import ast
 
 from gradfix.autograd import imports, options
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.parameters import leaves_of, wholes_of
 from gradfix.autograd.run import Exited, Run, used_none
 from gradfix.autograd.semantics.arithmetic import binary
 from gradfix.autograd.semantics.attributes import bind_weight, set_attribute
@@ -20,7 +20,7 @@ from gradfix.autograd.semantics.dispatch import (
 )
 from gradfix.autograd.semantics.layers import canonical_module
 from gradfix.autograd.semantics.names import MODULE_METHODS
-from gradfix.autograd.semantics.operations import operands_of, unknown
+from gradfix.autograd.semantics.operations import operands_of, simple, unknown
 from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.semantics.texts import text_method
 from gradfix.autograd.semantics.unknown import call_opaque
@@ -45,6 +45,7 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Tensor,
     Value,
+    data,
     tensors_in,
 )
 
@@ -60,7 +61,7 @@ def _constant_method(
         return options.text(
             text_method(base.value, call.name, parts, call.keywords), [value for value, _ in call.args]
         )
-    if base is NONE:
+    if base is NONE or not hasattr(base.value, call.name):
         used_none(run, call.site)
     return call_opaque(run, Opaque(call.name), call)
 
@@ -76,8 +77,11 @@ def make_partial(run: Run, call: Call) -> Value:
 def chain(run: Run, call: Call) -> Value:
     values = [v for v, _ in call.args]
     if any(isinstance(v, (Params, SummaryTensor)) for v in values):
-        leaves, complete = leaves_of(Sequence("list", values))
-        return Params(leaves, complete)
+        listed = Sequence("list", values)
+        leaves, complete = leaves_of(listed)
+        together = Params(leaves, complete)
+        together.wholes = wholes_of(listed)
+        return together
     items: list[Value] = []
     for value in values:
         part, _ = iterate(run, value, None)
@@ -185,17 +189,17 @@ def length_of(run: Run, call: Call) -> Value:
         return Length(len(value.items)) if value.grows else Const(len(value.items))
     if isinstance(value, Module) and value.items and value.leaf is None:
         return Const(len(value.items))
-    return Opaque("length")
+    return data("length")
 
 
 @function("builtins.isinstance")
 def is_instance(run: Run, call: Call) -> Value:
     if len(call.args) != 2:
-        return Opaque("condition")
+        return data("condition")
     value, kind = call.args[0][0], call.args[1][0]
     kinds = kind.items if isinstance(kind, Sequence) else [kind]
     if isinstance(value, Opaque) or (isinstance(value, Tensor) and value.requires is None):
-        return Opaque("condition")
+        return data("condition")
     answer = False
     for one in kinds:
         name = one.name if isinstance(one, External) else ""
@@ -218,7 +222,7 @@ def is_instance(run: Run, call: Call) -> Value:
         elif name in ("builtins.int", "builtins.float", "builtins.str", "builtins.bool"):
             answer |= isinstance(value, Const) and type(value.value).__name__ == name[9:]
         else:
-            return Opaque("condition")
+            return data("condition")
     return Const(answer)
 
 
@@ -237,7 +241,7 @@ def has_attribute(run: Run, call: Call) -> Value:
             return TRUE
         if cls is None or not cls.unknown_bases():
             return FALSE
-    return Opaque("condition")
+    return data("condition")
 
 
 @function("builtins.sum")
@@ -332,10 +336,10 @@ def is_subclass(run: Run, call: Call) -> Value:
     if len(call.args) == 2 and isinstance(call.args[0][0], Class):
         of, kind = call.args[0][0], call.args[1][0]
         if isinstance(kind, Class):
-            return Const(True) if kind in of.order() else Opaque("condition") if of.unknown_bases() else FALSE
+            return Const(True) if kind in of.order() else data("condition") if of.unknown_bases() else FALSE
         if isinstance(kind, External) and kind.name == "torch.nn.Module" and not of.unknown_bases():
             return Const(of.is_module)
-    return Opaque("condition")
+    return data("condition")
 
 
 @function("builtins.__import__", "importlib.import_module")
@@ -366,12 +370,12 @@ def attributes_as_dict(run: Run, call: Call) -> Value | None:
 
 
 @function("builtins.str")
-def text_of(run: Run, call: Call) -> Value | None:
+def text_of(run: Run, call: Call) -> Value:
     """The name of a layer: ``"conv" + str(number)``."""
     given = call.args[0][0] if call.args else None
     if isinstance(given, Const) and given.__class__ in (Const, options.Default):
         return given.__class__(str(given.value))
-    return None
+    return data("str")
 
 
 @function("builtins.type")
@@ -390,10 +394,14 @@ def execute(run: Run, call: Call) -> Value | None:
 
 
 @function("builtins.float", "builtins.int", "builtins.bool")
-def number_of(run: Run, call: Call) -> Value | None:
-    given = call.args[0][0] if call.args else None
+def number_of(run: Run, call: Call) -> Value:
+    """A number of what is given: no graph goes on."""
+    given = call.args[0][0] if call.args else NONE
     if not isinstance(given, Const) or not isinstance(given.value, (int, float)):
-        return None
+        made = data(call.name.removeprefix("builtins."), given)
+        if isinstance(given, (Tensor, Opaque)):
+            made.lost = run.cut(given, call.site)
+        return made
     kinds = {"builtins.float": float, "builtins.int": int, "builtins.bool": bool}
     return Const(kinds[call.name](given.value))
 
@@ -411,6 +419,13 @@ def extreme(run: Run, call: Call) -> Value | None:
     if not any(tensors_in(v) for v, _ in call.args):
         return None
     return unknown(run, call.args, call.keywords, call.site, call.name.removeprefix("builtins."))
+
+
+@function("builtins.round")
+def rounded(run: Run, call: Call) -> Value | None:
+    """``round(x)``: of a tensor, an operation of torch."""
+    given = call.args[0][0] if call.args else None
+    return simple(run, "round", call.args[:1], call.site) if isinstance(given, Tensor) else None
 
 
 @package("builtins")

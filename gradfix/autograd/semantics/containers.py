@@ -184,7 +184,7 @@ def make_list(run: Run, call: Call) -> Value:
     if isinstance(value, Params):
         go_through(run, value, call.site)
         held = Params(value.leaves, value.complete, value.named)
-        held.half = value.half
+        held.half, held.wholes = value.half, value.wholes
         return held
     items, element = iterate(run, value, call.args[0][1])
     if items is None:

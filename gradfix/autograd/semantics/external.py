@@ -14,7 +14,18 @@ from gradfix.autograd.semantics.names import canonical, member
 from gradfix.autograd.semantics.operations import unknown
 from gradfix.autograd.semantics.optimizers import AVERAGES, OPTIMIZERS, follower, make_optimizer
 from gradfix.autograd.semantics.unknown import call_opaque
-from gradfix.autograd.values import Array, External, Module, Opaque, Params, SummaryTensor, Value
+from gradfix.autograd.values import (
+    Array,
+    External,
+    Module,
+    Opaque,
+    Params,
+    SummaryTensor,
+    Value,
+    data,
+    hides_graph,
+    tensors_in,
+)
 
 
 @called(External)
@@ -103,6 +114,8 @@ def _harmless(run: Run, last: str, call: Call) -> Value:
         kind = call.argument("dtype", ARRAYS[name])
         if kind is None or (isinstance(kind, External) and "object" not in kind.name):
             return Array(last)
+    if root == "numpy" and not any(hides_graph(value) or tensors_in(value) for value in call.values):
+        return data(last, *call.values)
     result = Opaque(last)
     # A logger, a progress bar, a plot: what is done with it only tells.
     result.harmless = root in ("logging", "wandb", "tensorboardX", "visdom", "tqdm", "argparse") or last in (

@@ -38,7 +38,9 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Tensor,
     Value,
+    data,
     graphs_in,
+    hides_graph,
     tensors_in,
 )
 
@@ -134,7 +136,9 @@ def _unknown_item(run: Run, value: Opaque, index: Value, expression: ast.expr, s
         name = f"[{index.value!r}]"
         known = value.attributes.get(name)
         if known is None:
-            known = value.attributes[name] = Opaque(value.label + name, None, value)
+            known = Opaque(value.label + name, None, value)
+            known.graphless, known.lost = value.graphless, value.lost
+            value.attributes[name] = known
         return known
     if value.node is not None:
         fresh = Opaque("item")
@@ -143,7 +147,9 @@ def _unknown_item(run: Run, value: Opaque, index: Value, expression: ast.expr, s
             fresh.node, fresh.requires = child.node, None
         return fresh
     # A layer of a library's network, whichever it is, is one that keeps nothing.
-    return Opaque("item", None, value if value.stateless() else None)
+    item = Opaque("item", None, value if value.stateless() else None)
+    item.graphless, item.lost = value.graphless, value.lost
+    return item
 
 
 @items_of(Attributes)
@@ -250,7 +256,7 @@ def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value
         return part(run, value, "[:]", node)
     if isinstance(value, Const) and isinstance(value.value, str):
         return Const(value.value[slice(*parts)]) if not unknown_bound else Opaque()
-    return Opaque("slice")
+    return data("slice", value) if isinstance(value, Opaque) and value.graphless else Opaque("slice")
 
 
 def is_key(index: Value) -> bool:
@@ -296,7 +302,7 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         node, requires, saves = record(run, "setitem", target, slots, table)
         if node is not None:
             node.saves = True  # an item is a view: see _changed_in_place
-        elif run.grad_enabled is not False and isinstance(value, Opaque):
+        elif run.grad_enabled is not False and hides_graph(value):
             may_require(holder)
         if not (node is None and holder is value):
             changed_in_place(run, holder, node, requires, saves, "item assignment", target)
@@ -309,6 +315,8 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         write_to_all(run, holder, target, nothing, graphs_of(value) if holder.view == "" else ())
         return
     if isinstance(holder, Array):
+        cut = run.cut(value, target) if isinstance(value, (Tensor, Opaque)) else None
+        holder.lost = holder.lost or cut
         return
     if isinstance(holder, Opaque):
         weak_update(holder)

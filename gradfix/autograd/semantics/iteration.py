@@ -25,6 +25,7 @@ from gradfix.autograd.values import (
     Suspended,
     Tensor,
     Value,
+    data,
     tensors_in,
 )
 
@@ -51,13 +52,13 @@ def _iterate_sequence(run: Run, value: Sequence, site: ast.expr | None) -> Itera
 def _iterate_mapping(run: Run, value: Mapping, site: ast.expr | None) -> Iterated:
     if not value.open:
         return [Const(k) for k in value.items], lambda k: NONE
-    return None, lambda k: Opaque("key")
+    return None, lambda k: data("key")
 
 
 @iterated(Params)
 def _iterate_parameters(run: Run, value: Params, site: ast.expr | None) -> Iterated:
     if value.named:
-        return [Sequence("tuple", [Opaque("name"), SummaryTensor(value.leaves)])], lambda k: NONE
+        return [Sequence("tuple", [data("name"), SummaryTensor(value.leaves)])], lambda k: NONE
     return [SummaryTensor(value.leaves)], lambda k: NONE
 
 
@@ -95,6 +96,8 @@ def _iterate_tensor(run: Run, value: Tensor, site: ast.expr | None) -> Iterated:
 def _iterate_unknown(run: Run, value: Opaque, site: ast.expr | None) -> Iterated:
     if value.node is not None:
         return None, lambda k: part(run, value, f"[{k}]", site)
+    if value.graphless:
+        return None, lambda k: data(EACH, value)
     return None, lambda k: made_by(Opaque(EACH), value, [])
 
 
@@ -109,11 +112,11 @@ def _iterate_iteration(run: Run, value: Iteration, site: ast.expr | None) -> Ite
         if items is not None and value.start is not None:
             start = value.start
             return [
-                Sequence("tuple", [Opaque("index") if is_summary(item_) else Const(start + k), item_])
+                Sequence("tuple", [data("index") if is_summary(item_) else Const(start + k), item_])
                 for k, item_ in enumerate(items)
             ], lambda k: NONE
         if value.start is None:
-            return None, lambda k: Sequence("tuple", [Opaque("index"), element(k)])
+            return None, lambda k: Sequence("tuple", [data("index"), element(k)])
         number = numbered(value.start)
         return None, lambda k: Sequence("tuple", [number(k), element(k)])
     if value.kind == "zip":
@@ -164,7 +167,7 @@ def generator(iterable: Value) -> Made | None:
     if isinstance(iterable, Iteration) and iterable.kind == "enumerate":
         (part,) = iterable.parts
         if isinstance(part, Suspended):
-            return Made(part, lambda value: Sequence("tuple", [Opaque("index"), value]))
+            return Made(part, lambda value: Sequence("tuple", [data("index"), value]))
     return None
 
 

@@ -198,7 +198,9 @@ def _block_forward(run: Run, module: Module, leaf: Leaf | None, call: Call) -> V
 
 @method(Module, "parameters", "named_parameters")
 def _parameters(run: Run, module: Module, call: Call) -> Value:
-    return Params(module_leaves(module), True, call.name == "named_parameters", call.site)
+    found = Params(module_leaves(module), True, call.name == "named_parameters", call.site)
+    found.wholes = None if call.args or call.keywords else (tuple(found.leaves),)
+    return found
 
 
 @method(Module, *(SAME - {"train", "eval", "apply"}))

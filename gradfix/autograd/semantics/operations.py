@@ -12,8 +12,8 @@ from typing import Literal
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Call, Keywords
-from gradfix.autograd.engine import change_gradients
-from gradfix.autograd.graph import Change, Edge, Failure, Leaf, ModuleCall, Node, Storage, Tri
+from gradfix.autograd.engine import change_gradients, move_by_hand
+from gradfix.autograd.graph import Change, Cut, Edge, Failure, Leaf, ModuleCall, Node, Storage, Tri
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.run import Run, Uncaught
 from gradfix.autograd.values import (
@@ -27,6 +27,8 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Tensor,
     Value,
+    hides_graph,
+    lost_in,
     tensors_in,
 )
 
@@ -60,6 +62,15 @@ class Operand:
 def is_tensor(value: Value) -> bool:
     """Whether this is a tensor: known as one, or the result of something unknown that carries a graph."""
     return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.node is not None)
+
+
+def as_tensor(value: Value) -> Value:
+    """What carries a graph and is used as only a tensor can be: a tensor."""
+    if isinstance(value, Opaque) and value.node is not None:
+        if value.storage is None:
+            value.storage = Storage()
+        return Tensor(value.node, value.requires, value.storage)
+    return value
 
 
 def operands_of(value: Value, expression: ast.expr | None) -> list[Operand]:
@@ -159,19 +170,16 @@ def _graphless(table: Operator, args: list[Argument], keywords: Keywords) -> boo
         elif kind is Opaque:
             if value.node is not None:  # type: ignore[attr-defined]
                 return None
-            vague = vague or places is None or place in places or place in table.operands
+            if not value.graphless:  # type: ignore[attr-defined]
+                vague = vague or places is None or place in places or place in table.operands
         elif kind is not Const:
             return None
     return vague
 
 
-def _has_unknown(value: Value, depth: int = 2) -> bool:
-    """Whether a value is, or a container holds, something unknown that is not seen to carry a graph."""
-    if isinstance(value, Opaque):
-        return value.node is None
-    if depth and isinstance(value, Sequence):
-        return any(_has_unknown(item, depth - 1) for item in value.items)
-    return False
+def lost_in_call(args: list[Argument], keywords: Keywords) -> Cut | None:
+    """Where something that a call is given has lost a graph."""
+    return lost_in(value for value, _ in [*args, *keywords.values()])
 
 
 def build(structure: str, make: Callable[[bool], Value]) -> Value:
@@ -210,11 +218,14 @@ def apply(
         vague = _graphless(table, args, keywords)
         if vague is not None:
             requires: Tri = None if vague and run.grad_enabled is not False else False
-            if table.outputs == "t":
-                return Tensor(None, requires)
-            return build(
-                table.outputs, lambda differentiable: Tensor(None, requires if differentiable else False)
-            )
+            lost = lost_in_call(args, keywords) if run.cuts and not vague else None
+
+            def plain(differentiable: bool) -> Tensor:
+                tensor = Tensor(None, requires if differentiable else False)
+                tensor.lost = lost
+                return tensor
+
+            return plain(True) if table.outputs == "t" else build(table.outputs, plain)
     slots: list[list[Operand]] = []
     first: Value | None = None
     vague = False
@@ -259,11 +270,11 @@ def apply(
                 slot.append(Operand(value, expression))  # type: ignore[arg-type]
             elif kind is not Const:
                 if kind is Opaque and value.node is None:  # type: ignore[attr-defined]
-                    vague = True
+                    vague = vague or not value.graphless  # type: ignore[attr-defined]
                     slot.append(Operand(value, expression))  # type: ignore[arg-type]
                 else:
                     slot += operands_of(value, expression)
-                    vague = vague or _has_unknown(value)
+                    vague = vague or hides_graph(value)
         slots.append(slot)
         if given and not isinstance(given[0][0], Const):
             present |= 1 << bit
@@ -290,11 +301,21 @@ def apply(
         requires = False if first.requires is False else None
     if table.result == "detached" and isinstance(first, Tensor) and first.node is not None:
         run.detached.append((run.next_serial(), first.node, site))
+    lost = None
+    if node is None and requires is False:
+        ending = next((o for slot in slots for o in slot if o.requires is True), None)
+        if ending is not None:
+            lost = run.cut(ending, site)
+        elif run.cuts:
+            lost = lost_in_call(args, keywords)
+            if table.result == "detached" and lost is not None:
+                lost = lost._replace(sites=(*lost.sites, site))
     shared = table.result in ("view", "detached") and isinstance(first, (Tensor, Opaque))
     storage = first.storage if shared else None  # type: ignore[union-attr]
 
     def make(differentiable: bool) -> Value:
         tensor = Tensor(node if differentiable else None, requires if differentiable else False, storage)
+        tensor.lost = lost
         if isinstance(first, Tensor):
             if table.result == "detached":
                 tensor.cut = (first.node, site) if first.node is not None else first.cut
@@ -342,6 +363,8 @@ def changed_in_place(
     """
     event = run.change(tensor, site, what, layer)
     leaf = _leaf_of(tensor)
+    if leaf is not None and run.grad_enabled is False:
+        move_by_hand(run, [leaf], site)
     if run.grad_enabled is not False and leaf is not None and leaf.requires is True:
         known = tensor.leaf is not None or tensor.requires is True
         _refuse(run, event, "E4" if tensor.among is None else "E5", tensor, [leaf], node, known)
@@ -435,7 +458,11 @@ def may_require(tensor: Tensor) -> None:
 
 
 def weak_update(value: Opaque) -> None:
-    """Something unknown was changed in place: if it is a tensor, graphs that have saved it notice."""
+    """Something unknown was changed in place: if it is a tensor, graphs that have saved it notice.
+
+    It may have been given a graph.
+    """
+    value.graphless = False
     if value.storage is None:
         value.storage = Storage()
     value.storage.maybe += 1
@@ -513,6 +540,8 @@ def write_to_all(
     """
     if each.view == "grad":
         change_gradients(run, each, site, emptied)
+    else:
+        move_by_hand(run, each.leaves, site)
     if each.view == "":
         for leaf in each.leaves:
             event = run.change(Tensor.of_leaf(leaf), site, "in-place write")

@@ -6,8 +6,8 @@ import ast
 
 from gradfix.autograd.arguments import Argument, Call, flag, to_none
 from gradfix.autograd.engine import step, zero_grad
-from gradfix.autograd.graph import OptimizerState
-from gradfix.autograd.parameters import go_through, leaves_of
+from gradfix.autograd.graph import NonLeaf, OptimizerState, Overlap
+from gradfix.autograd.parameters import go_through, leaves_of, wholes_of
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import (
@@ -145,6 +145,12 @@ def make_optimizer(run: Run, last: str, call: Call) -> Optimizer:
         go_through(run, given, call.site, optimizer=True)
         if isinstance(given, Opaque):
             state.groups_known = False
+        state.wholes = wholes_of(given)
+        _note_overlap(run, state, given, call)
+        for tensor, named in _listed(given, call):
+            if tensor.leaf is None and tensor.node is not None and tensor.requires is True:
+                where = run.home(call.site), run.path, run.next_serial()
+                run.events.append(NonLeaf(*where, tensor.node, named, True))
     for other in run.optimizers:
         if other.state.created is call.site and other.state.leaves == state.leaves and state.leaves:
             state.like = other.state.like
@@ -154,6 +160,34 @@ def make_optimizer(run: Run, last: str, call: Call) -> Optimizer:
     optimizer = Optimizer(state)
     run.optimizers.append(optimizer)
     return optimizer
+
+
+def _listed(given: Value, call: Call) -> list[tuple[Tensor, ast.expr]]:
+    """The tensors that an optimizer is given one by one, each with what names it: ``SGD([w, b])``."""
+    written = call.args[0][1] if call.args else call.keywords["params"][1]
+    if not isinstance(given, Sequence) or not isinstance(written, (ast.List, ast.Tuple)):
+        return []
+    if len(given.items) != len(written.elts):
+        return []
+    return [(value, e) for value, e in zip(given.items, written.elts) if isinstance(value, Tensor)]
+
+
+def _note_overlap(run: Run, state: OptimizerState, given: Value, call: Call) -> None:
+    """Note a network whose parameters an optimizer is given twice."""
+    wholes = [{leaf for top in whole for leaf in top.family()} for whole in state.wholes or ()]
+    groups: list[int] = []
+    if isinstance(given, Sequence):
+        for number, group in enumerate(given.items):
+            groups += [number] * len(wholes_of(group) or ())
+    for second, leaves in enumerate(wholes):
+        first = next((k for k in range(second) if not leaves.isdisjoint(wholes[k])), None)
+        if first is not None:
+            grouped = len(groups) == len(wholes) and groups[first] != groups[second]
+            grouped = grouped and isinstance(given, Sequence) and isinstance(given.items[0], Mapping)
+            event = Overlap(run.home(call.site), run.path, run.next_serial(), state, first, second, grouped)
+            event.calls = tuple(site for site, _ in run.stack)
+            run.events.append(event)
+            return
 
 
 def is_optimizer(cls: Class) -> bool:

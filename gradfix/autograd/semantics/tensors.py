@@ -6,9 +6,11 @@ import ast
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.engine import backward, change_gradients, zero_grad
+from gradfix.autograd.engine import backward, change_gradients, move_by_hand, zero_grad
+from gradfix.autograd.graph import NonLeaf
 from gradfix.autograd.parameters import set_requires
 from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.adjusting import note_clipping
 from gradfix.autograd.semantics.attributes import TENSOR_DATA
 from gradfix.autograd.semantics.dispatch import attributes_of, before_methods, method, other_methods
 from gradfix.autograd.semantics.operations import (
@@ -31,6 +33,7 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Tensor,
     Value,
+    data,
 )
 
 
@@ -38,14 +41,21 @@ from gradfix.autograd.values import (
 def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Value:
     if name in ("grad", "_grad"):
         run.grad_reads.append((run.next_serial(), value.leaf))
+        if value.leaf is None and value.node is not None and isinstance(node, ast.Attribute):
+            where = run.home(node), run.path, run.next_serial()
+            run.events.append(NonLeaf(*where, value.node, node.value, False))
         return SummaryTensor([value.leaf], "grad", True) if value.leaf is not None else Opaque("grad")
     if name == "data":
         # Writes through .data do not move the version counter: memory of its own to the model.
-        return SummaryTensor([value.leaf], "data") if value.leaf is not None else Tensor()
+        if value.leaf is not None:
+            return SummaryTensor([value.leaf], "data")
+        cut = Tensor()
+        cut.lost = run.cut(value, node)
+        return cut
     if name == "requires_grad":
-        return Opaque("requires_grad") if value.requires is None else Const(value.requires)
+        return data("requires_grad") if value.requires is None else Const(value.requires)
     if name in TENSOR_DATA:
-        return Opaque(name)
+        return data(name)
     table = operators.attribute(name)
     if table is not None and isinstance(node, ast.Attribute):
         # What has the attribute is no argument: it has a name alone.
@@ -65,9 +75,9 @@ def _summary_attribute(run: Run, value: SummaryTensor, name: str, node: ast.AST)
     if name == "requires_grad":
         flags = {leaf.requires for leaf in value.leaves}
         flag = flags.pop() if len(flags) == 1 else None
-        return Opaque(name) if flag is None else Const(flag)
+        return data(name) if flag is None else Const(flag)
     if name in TENSOR_DATA:
-        return Opaque(name)
+        return data(name)
     return Method(value, name)
 
 
@@ -85,6 +95,10 @@ PLAIN = frozenset(
 """Methods of a tensor whose result carries no graph."""
 
 
+OWN = frozenset({"item", "tolist", "numpy"})
+"""Those whose result is what the tensor is."""
+
+
 @method(Tensor, "backward")
 def _backward(run: Run, tensor: Tensor, call: Call) -> Value:
     backward(run, [(tensor, call.receiver)], Call(call.args[:], call.keywords, call.site))
@@ -100,7 +114,10 @@ def _tensor_itself(run: Run, tensor: Tensor, call: Call) -> Value:
 
 @method(Tensor, *PLAIN)
 def _no_graph(run: Run, tensor: Tensor, call: Call) -> Value:
-    return Opaque(call.name)
+    number = data(call.name)
+    if call.name in OWN:
+        number.lost = run.cut(tensor, call.site)
+    return number
 
 
 @method(Tensor, "requires_grad_")
@@ -121,6 +138,8 @@ def _detach_in_place(run: Run, tensor: Tensor, call: Call) -> Value:
 
 @method(Tensor, "retain_grad")
 def _retain_grad(run: Run, tensor: Tensor, call: Call) -> Value:
+    if tensor.node is not None:
+        run.retaining.add(tensor.node)
     return NONE
 
 
@@ -161,9 +180,13 @@ def _operation(run: Run, tensor: Tensor, call: Call) -> Value:
 def _converted(run: Run, base: Tensor, call: Call) -> Tensor:
     """A copy in another precision; the conversion saves nothing."""
     if run.grad_enabled is False:
-        return Tensor()
+        cut = Tensor()
+        cut.lost = run.cut(base, call.site)
+        return cut
     if base.leaf is None:
-        return Tensor(base.node, base.requires)
+        copy = Tensor(base.node, base.requires)
+        copy.lost = base.lost
+        return copy
     made = run.node(call.name, call.site)
     made.leaves = ((base.leaf, base.leaf.requires is True, call.receiver),)
     return Tensor(made, base.leaf.requires)
@@ -175,15 +198,17 @@ NUMBERS = frozenset("numpy item tolist norm mean sum abs std var max min square 
 
 @before_methods(SummaryTensor)
 def _gradient_method(run: Run, each: SummaryTensor, call: Call) -> Value | None:
-    """What is done to gradients: they are cleared by what makes them zero."""
+    """What is done to gradients: they are clipped, or cleared by what makes them zero."""
     if each.view != "grad" or call.name == "requires_grad_":
         return None
-    if call.name.endswith("_") and call.name != "detach_":
+    if call.name in ("clamp_", "clip_"):
+        note_clipping(run, each.leaves, True, call.site)
+    elif call.name.endswith("_") and call.name != "detach_":
         by = call.args[0][0] if call.args else None
         nothing = call.name in ("fill_", "mul_") and isinstance(by, Const) and by.value == 0
         change_gradients(run, each, call.site, emptied=nothing or call.name == "zero_")
     if call.name in NUMBERS:
-        return Opaque(call.name)
+        return data(call.name)
     graph = [o for v, e in call.given for o in operands_of(v, e)]
     if call.name.endswith("_") or all(o.requires is False for o in graph):
         return SummaryTensor(each.leaves, "grad")
@@ -218,6 +243,7 @@ def _clear_all(run: Run, each: SummaryTensor, call: Call) -> Value:
 def _operation_on_all(run: Run, each: SummaryTensor, call: Call) -> Value:
     in_place = call.name.endswith("_") and not call.name.endswith("__")
     if each.view == "data" and in_place:
+        move_by_hand(run, each.leaves, call.site)
         return each
     table = overload(call.name, call.args, call.keywords)
     if each.view == "" and in_place:

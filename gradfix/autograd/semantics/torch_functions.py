@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import ast
 
-from gradfix.autograd.arguments import Call, Keywords, flag
+from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.engine import backward, differentiate
-from gradfix.autograd.graph import Leaf, Tri
-from gradfix.autograd.parameters import leaves_of
+from gradfix.autograd.graph import Checkpoint, Leaf, Tri
+from gradfix.autograd.parameters import leaves_of, module_leaves
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.adjusting import make_schedule
 from gradfix.autograd.semantics.dispatch import function, inherent_method, package
 from gradfix.autograd.semantics.layers import INPLACE, canonical_module, drops, make_module
 from gradfix.autograd.semantics.names import MODULE_METHODS
-from gradfix.autograd.semantics.operations import apply, function_row, unknown, weak_update_of_operand
+from gradfix.autograd.semantics.operations import (
+    apply,
+    function_row,
+    unknown,
+    weak_update_of_operand,
+)
 from gradfix.autograd.semantics.optimizers import follower, make_optimizer
 from gradfix.autograd.values import (
     NONE,
@@ -22,9 +27,13 @@ from gradfix.autograd.values import (
     GradMode,
     Module,
     Opaque,
+    Sequence,
     SummaryTensor,
     Tensor,
     Value,
+    data,
+    lost_in,
+    tensors_in,
 )
 
 
@@ -62,6 +71,12 @@ def _initialise(run: Run, call: Call) -> Value:
         for leaf in leaves_of(value)[0] if isinstance(value, SummaryTensor) else ():
             run.change(Tensor.of_leaf(leaf), call.site, _last(call))
     return call.args[0][0] if call.args else NONE
+
+
+@function("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+def _loader(run: Run, call: Call) -> Value | None:
+    """Batches come as they were stored: none has a graph."""
+    return None if any(isinstance(value, Module) for value in call.values) else data("DataLoader")
 
 
 @function("torch.manual_seed")
@@ -102,7 +117,7 @@ def _by_row(run: Run, call: Call, lookup: str) -> Value | None:
     creates = not table.operands or not any(table.saved)
     wanted = "requires_grad" in call.keywords or _last(call) == "tensor" or not table.operands
     if creates and wanted:
-        return _created(run, call.keywords, call.site)
+        return _created(run, call)
     return apply(run, table, call.args, call.keywords, call.site)
 
 
@@ -115,16 +130,40 @@ def _is_class(call: Call) -> bool:
     return _last(call)[:1].isupper()
 
 
-def _created(run: Run, keywords: Keywords, node: ast.AST) -> Tensor:
-    """A new tensor: a leaf if ``requires_grad`` was asked for."""
-    wanted: Tri = flag(keywords["requires_grad"][0], False) if "requires_grad" in keywords else False
+def _created(run: Run, call: Call) -> Tensor:
+    """A new tensor: a leaf if ``requires_grad`` was asked for. What it is made of leaves its graph behind."""
+    asked = call.keywords.get("requires_grad")
+    wanted: Tri = flag(asked[0], False) if asked is not None else False
     tensor = Tensor()
+    made_of = [tensor for value in call.values for tensor in tensors_in(value)]
+    ending = next((one for one in made_of if one.requires is True), None)
+    tensor.lost = run.cut(ending, call.site) if ending is not None else None
+    if ending is None and run.cuts and (lost := lost_in(call.values)) is not None:
+        tensor.lost = lost._replace(sites=(*lost.sites, call.site))
+    of = call.args[0][0] if call.args else NONE
+    if (
+        tensor.lost is not None
+        and not isinstance(of, Tensor)
+        and not (ending is None and of.__class__ is Opaque)
+    ):
+        alone = tensor.lost.listed is not None and _lists_losses(of)
+        tensor.lost = tensor.lost._replace(listed=alone or None)
     if wanted is not False:
-        leaf = Leaf("tensor", wanted, node)
-        leaf.storage = tensor.storage
+        leaf = Leaf("tensor", wanted, call.site)
+        leaf.storage, leaf.lost = tensor.storage, tensor.lost
         tensor.leaf = leaf
         tensor.requires = wanted
     return tensor
+
+
+def _lists_losses(value: Value) -> bool:
+    """Whether something is a list of tensors with graphs alone, or of what one place has cut off alone."""
+    if not isinstance(value, Sequence) or value.open:
+        return False
+    if all(isinstance(item, Tensor) and item.requires is True for item in value.items):
+        return True
+    cuts = {item.lost and item.lost.sites for item in value.items if isinstance(item, (Tensor, Opaque))}
+    return len(cuts) == 1 and None not in cuts and not any(isinstance(item, Const) for item in value.items)
 
 
 @function("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
@@ -168,6 +207,7 @@ def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AS
     """A tensor that has the memory of ``value`` and none of its graph; a leaf, if it may require grad."""
     tensor = Tensor()
     if isinstance(value, (Tensor, Opaque)):
+        tensor.lost = run.cut(value, node)
         if value.node is not None:
             run.detached.append((run.next_serial(), value.node, node))
         if value.storage is None:
@@ -176,6 +216,7 @@ def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AS
     if label == "parameter" or wanted is not False:
         tensor.leaf = Leaf(label, wanted, node)
         tensor.leaf.storage, tensor.requires = tensor.storage, wanted
+        tensor.leaf.lost = tensor.lost if label == "tensor" else None
     return tensor
 
 
@@ -197,7 +238,25 @@ def save(run: Run, call: Call) -> Value:
 @function("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
 def checkpoint(run: Run, call: Call) -> Value:
     """Activation checkpointing recomputes with the weights of the moment: nothing certain is said of it."""
+    _note_data(run, call)
     return unknown(run, call.args[1:], call.keywords, call.site, "checkpoint", certain=False)
+
+
+def _note_data(run: Run, call: Call) -> None:
+    """Note a network that is checkpointed by a graph which begins at its inputs, and these have none."""
+    first = 2 if call.name.endswith("sequential") else 1
+    given = [value for value, _ in call.args[first:] if not isinstance(value, Const)]
+    if "**" in call.keywords or not given or run.grad_enabled is not True:
+        return
+    if flag(call.argument("use_reentrant", len(call.args)), True) is not True:
+        return
+    data = all(
+        isinstance(v, Tensor) and v.requires is False and v.node is None and v.leaf is None for v in given
+    )
+    network = call.args[0][0]
+    if data and isinstance(network, Module):
+        leaves = [leaf for top in module_leaves(network) for leaf in top.family()]
+        run.events.append(Checkpoint(run.home(call.site), run.path, run.next_serial(), leaves))
 
 
 @function("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")

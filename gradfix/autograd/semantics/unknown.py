@@ -35,7 +35,7 @@ from gradfix.autograd.semantics.operations import (
     weak_update,
 )
 from gradfix.autograd.semantics.optimizers import make_optimizer
-from gradfix.autograd.semantics.tensors import PLAIN, SAME
+from gradfix.autograd.semantics.tensors import OWN, PLAIN, SAME
 from gradfix.autograd.semantics.texts import TEXT, text_method
 from gradfix.autograd.values import (
     FALSE,
@@ -52,6 +52,8 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Tensor,
     Value,
+    data,
+    hides_graph,
     tensors_in,
 )
 
@@ -315,7 +317,9 @@ def _parameters(run: Run, value: Opaque, call: Call) -> Value | None:
         return None
     run.mutations += 1
     value.node, value.requires = None, False  # It is a network, and no tensor.
-    return Params([value.block(call.site)], True, call.name == "named_parameters", call.site)
+    found = Params([value.block(call.site)], True, call.name == "named_parameters", call.site)
+    found.wholes = None if call.args or call.keywords else (tuple(found.leaves),)
+    return found
 
 
 @method(Opaque, "forward", "__call__")
@@ -351,7 +355,11 @@ def _step(run: Run, value: Opaque, call: Call) -> Value | None:
 def _detach(run: Run, value: Opaque, call: Call) -> Value:
     if value.storage is None:
         value.storage = Storage()
-    return Tensor(None, False, value.storage)
+    if value.node is not None:
+        run.detached.append((run.next_serial(), value.node, call.site))
+    cut = Tensor(None, False, value.storage)
+    cut.lost = run.cut(value, call.site)
+    return cut
 
 
 MOVING = frozenset("apply cuda to float half double".split())
@@ -386,8 +394,16 @@ def _load_state_dict(run: Run, value: Opaque, call: Call) -> Value | None:
     return NONE
 
 
-@method(Opaque, *PLAIN, "sample", "state_dict", "no_sync", "accumulate")
+@method(Opaque, *PLAIN)
 def _no_graph(run: Run, value: Opaque, call: Call) -> Value:
+    number = data(call.name)
+    if call.name in OWN:
+        number.lost = run.cut(value, call.site)
+    return number
+
+
+@method(Opaque, "sample", "state_dict", "no_sync", "accumulate")
+def _of_its_own(run: Run, value: Opaque, call: Call) -> Value:
     return Opaque(call.name)
 
 
@@ -417,6 +433,8 @@ def _density(run: Run, value: Opaque, call: Call) -> Value | None:
 def _other_method_of_unknown(run: Run, value: Opaque, call: Call) -> Value:
     if value.node is not None:
         return _of_tensor(run, value, call)
+    if value.graphless and _computes(value, call):
+        return _sharing(value, call, data(call.name, value))
     if call.name[-1:] == "_":
         # Torch's own name for what is done in place.
         weak_update(value)
@@ -432,11 +450,26 @@ def _other_method_of_unknown(run: Run, value: Opaque, call: Call) -> Value:
     if result.__class__ is Opaque and call.name == "configure_optimizers":
         # What Lightning calls it, and many without Lightning: the optimizer of this network, if it steps.
         result.handed = call.site, Params([value.block(call.site)])
-    if result.__class__ is Opaque and call.name in SHARING:
+    return _sharing(value, call, result)
+
+
+def _sharing(value: Opaque, call: Call, result: Value) -> Value:
+    """What a method gives, with the memory of what it is a method of where it may have that."""
+    if isinstance(result, Opaque) and result.__class__ is Opaque and call.name in SHARING:
         if value.storage is None:
             value.storage = Storage()
         result.storage = value.storage
     return result
+
+
+def _computes(value: Opaque, call: Call) -> bool:
+    """Whether a method is an operation of torch on data, which gives data again."""
+    table = overload(call.name, call.args, call.keywords)
+    return (
+        table is not None
+        and table.result != "inplace"
+        and not any(hides_graph(given) or operands_of(given, None) for given in call.values)
+    )
 
 
 def _of_tensor(run: Run, value: Opaque, call: Call) -> Value:
@@ -444,7 +477,9 @@ def _of_tensor(run: Run, value: Opaque, call: Call) -> Value:
     table = overload(call.name, call.args, call.keywords)
     if table is not None and table.result in ("new", "view", "either", "detached"):
         if table.result == "detached" or not table.differentiable:
-            return Tensor()
+            cut = Tensor()
+            cut.lost = run.cut(value, call.site)
+            return cut
         return apply(run, table, [(value, call.receiver), *call.args], call.keywords, call.site)
     if table is not None and table.result == "inplace":
         return value

@@ -1,0 +1,364 @@
+"""The gradient is asked for of what was computed, which keeps none.
+
+    w = torch.randn(3, requires_grad=True) * 0.01       w = (torch.randn(3) * 0.01).requires_grad_()
+    for x, y in data:                              =>   for x, y in data:
+        loss = (x @ w - y).square().mean()                  loss = (x @ w - y).square().mean()
+        loss.backward()                                     loss.backward()
+        w.data -= 0.1 * w.grad                              w.data -= 0.1 * w.grad
+        w.grad = None                                       w.grad = None
+
+Backward leaves gradients in leaves only: in tensors that were made with `requires_grad=True`, and not
+computed. What is computed of one, be it by `* 0.01`, `.view(...)` or `w = w - 0.1 * w.grad`, is another
+tensor. Its `grad` is None, with a warning, and whoever computes with that gets an error that speaks of
+NoneType. An optimizer that is made of it says "can't optimize a non-leaf Tensor".
+
+Preconditions:
+
+* the tensor is certainly computed of one that requires a gradient, and a backward has gone through it before
+  its `grad` is asked for; or it is listed for an optimizer;
+* nothing has told it to keep its gradient (`retain_grad()`) or watches it (`register_hook`), and the program
+  does not ask whether there is one (`is None`), nor only print it: a lesson may show that there is none;
+* or an update under `no_grad` binds it anew, after which the backward of the loop finds no graph ("element 0
+  of tensors does not require grad");
+* or a tensor that is trained, or whose gradient is read, was moved in the expression that made it on the CPU
+  and let it require one: what `torch.zeros(3, requires_grad=True).to(device)` gives is a copy elsewhere.
+
+What is updated by hand, or listed for an optimizer, is made a leaf: `.requires_grad_()` goes from the tensor
+that it is computed of to the result, where one expression makes both; where the update binds the name anew,
+the new value is detached from the old one and made a leaf. What is only looked at keeps its gradient by
+`retain_grad()`, behind the assignment that computes it. Otherwise nothing is rewritten.
+
+By hand: call `retain_grad()` before the backward on what is to be looked at, and make a leaf of what is to be
+trained: `requires_grad_()` comes last.
+
+Effect: repairs, or preserves where the gradient is only looked at, or all is well on the CPU.
+
+Severity: error.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
+from gradfix.autograd.questions import backwards, of_kind
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Elsewhere, Program
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Severity, Span
+from gradfix.edits import asking, insert, line, note, offered, shown
+from gradfix.segments import call_method
+
+SAME_TYPE = ("to", "double", "half", "bfloat16", "type", "contiguous")
+"""What gives the very tensor where it has that type already."""
+MAKING = frozenset(
+    "rand randn randint zeros ones full empty tensor linspace arange eye FloatTensor Tensor".split()
+)
+"""What makes a tensor on the CPU where nothing else is said."""
+ASKS = re.compile(r",\s*requires_grad\s*=\s*True")
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each tensor that is taken for a leaf and is none."""
+    for entry in program.entries:
+        told: set[ast.AST] = set()
+        for event in entry.certain(taken_for_leaf, lambda e: e.site, raises=True):
+            origin = event.node.site
+            if origin in told or line(event.site) <= 0 or line(event.named) <= 0 or _asked(program, event):
+                continue
+            told.add(origin)
+            yield _finding(program, event)
+        for failing in entry.certain(left_without_graph, lambda b: b.site, raises=True):
+            updates = _updates_without_graph(program, failing)
+            if updates:
+                yield _made_constant(program, failing, updates)
+        for one in entry.certain(
+            trained_leaves, lambda m: m.backward.site, raises=False, merge=Trained.merge
+        ):
+            for leaf in one.leaves:
+                call = asking(leaf)
+                moved = None if call is None or line(call) <= 0 else _moved(program, call)
+                if call is not None and moved is not None and moved not in told:
+                    told.add(moved)
+                    yield _copied(program, call, moved, one.backward)
+
+
+def taken_for_leaf(run: Run) -> dict[Hashable, NonLeaf]:
+    """By place: where something computed is listed for an optimizer, or its gradient is asked for."""
+    found: dict[Hashable, NonLeaf] = {}
+    kept = run.retaining | run.hooked
+    passed = [b for b in backwards(run) if b.accumulates and b.certain and b.failure is None and not b.caught]
+    for event in of_kind(run, NonLeaf):
+        node = event.node
+        if node in kept or node.op.rpartition(".")[2] in SAME_TYPE or node.foreign or node.opaque:
+            continue
+        differentiated = any(b.serial < event.serial and b.visited.get(node) for b in passed)
+        leads = any(sure and leaf.requires is True for leaf, sure in _leaves(event).items())
+        if leads and (event.optimizer or differentiated):
+            found.setdefault(event.site, event)
+    return found
+
+
+def left_without_graph(run: Run) -> dict[Hashable, Backward]:
+    """By place: the backwards that find no graph, where they have found one in an earlier pass."""
+    found: dict[Hashable, Backward] = {}
+    leading: set[ast.AST] = set()
+    for event in backwards(run):
+        if event.failure is not None and event.failure.kind == "E3" and event.site in leading and event.path:
+            found.setdefault(event.site, event)
+        if any(sure and leaf.label == "tensor" for leaf, sure in event.reached.items()):
+            leading.add(event.site)
+    return found
+
+
+def _updates_without_graph(program: Program, event: Backward) -> list[ast.Assign]:
+    """The updates ``w = w - 0.1 * w.grad`` under ``no_grad`` in the loop of a backward."""
+    loop, site = event.path[-1][0], event.site
+    if line(site) <= 0 or not isinstance(loop, (ast.For, ast.While)) or line(loop) <= 0:
+        return []
+    found = []
+    for node in ast.walk(loop):
+        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        if not isinstance(node, ast.Assign) or not isinstance(target, ast.Name):
+            continue
+        asked = any(
+            isinstance(n, ast.Attribute) and ast.unparse(n) == f"{target.id}.grad"
+            for n in ast.walk(node.value)
+        )
+        around = [o for o in program.ancestors(node) if isinstance(o, ast.With)]
+        entered = [ast.unparse(item.context_expr) for o in around for item in o.items]
+        if asked and any(text.endswith("no_grad()") for text in entered):
+            found.append(node)
+    return found
+
+
+def _made_constant(program: Program, event: Backward, updates: list[ast.Assign]) -> Finding:
+    """What to say of weights that an update under ``no_grad`` binds anew, as data."""
+    first = updates[0]
+    assert isinstance(first.targets[0], ast.Name)
+    notes = [note(one.value, "what is computed under `no_grad` requires no gradient") for one in updates]
+    notes.append(note(event.site, "there is no graph from the second pass on"))
+    edits = [
+        ReplaceExpression(
+            Span.of(one.value), call_method(program.segment(one.value), one.value, "requires_grad_")
+        )
+        for one in updates
+    ]
+    fix = Fix("make a leaf of each new value", Effect.REPAIRS, tuple(edits), Claim("E3", line(event.site)))
+    return Finding(
+        "gradient-of-non-leaf",
+        f"`{first.targets[0].id}` is bound anew under `no_grad`, and requires no gradient any more",
+        Span.of(first),
+        tuple(notes),
+        offered([fix]),
+        "E3",
+    )
+
+
+@dataclass(eq=False)
+class Trained:
+    """A backward, and the tensors that it leaves gradients in and that somebody trains or looks at."""
+
+    backward: Backward
+    leaves: list[Leaf]
+
+    def merge(self, other: Trained) -> None:
+        """Add what another run shows."""
+        self.leaves += other.leaves
+
+
+def trained_leaves(run: Run) -> dict[Hashable, Trained]:
+    """By place: the backwards for tensors that were made with a gradient and may be moved elsewhere."""
+    found: dict[Hashable, Trained] = {}
+    if not run.remade:
+        return found
+    owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
+    used = owned | {leaf for _, leaf in run.grad_reads}
+    for event in backwards(run):
+        leaves = [
+            leaf for leaf, sure in event.reached.items() if sure and leaf in run.remade and leaf in used
+        ]
+        if leaves and event.accumulates and event.certain:
+            found.setdefault(event.site, Trained(event, leaves))
+    return found
+
+
+def _moved(program: Program, call: ast.Call) -> ast.Call | None:
+    """The call that moves a tensor to another device where it is made: ``torch.zeros(3, ...).to(device)``."""
+    method = program.parent(call)
+    moved = program.parent(method) if isinstance(method, ast.Attribute) else None
+    if not isinstance(method, ast.Attribute) or method.attr not in ("to", "cuda"):
+        return None
+    if not isinstance(moved, ast.Call) or moved.func is not method:
+        return None
+    here = any(isinstance(a, ast.Constant) and a.value == "cpu" for a in moved.args)
+    return None if here or not _on_the_cpu(program, call) else moved
+
+
+def _on_the_cpu(program: Program, call: ast.Call) -> bool:
+    """Whether a call makes a tensor on the CPU, as far as is written."""
+    made: ast.expr = call
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
+        made = call.func.value
+    if not isinstance(made, ast.Call) or any(k.arg in ("device", None) for k in made.keywords):
+        return False
+    if "set_default_" in program.text:
+        return False
+    return (
+        made.func.attr if isinstance(made.func, ast.Attribute) else getattr(made.func, "id", "")
+    ) in MAKING
+
+
+def _copied(program: Program, call: ast.Call, moved: ast.Call, backward: Backward) -> Finding:
+    """What to say of a leaf that is left behind, where its copy is used."""
+    what = shown(program, moved)
+    plain = _without_asking(program, call)
+    fixes = []
+    if plain is not None and program.segment(moved).count(program.segment(call)) == 1:
+        text = program.segment(moved).replace(program.segment(call), plain)
+        edit = ReplaceExpression(Span.of(moved), f"{text}.requires_grad_()")
+        fixes.append(Fix("make a leaf of what has been moved", Effect.PRESERVES, (edit,)))
+    return Finding(
+        "gradient-of-non-leaf",
+        f"`{what}` is no leaf on any device but that of the tensor that it is copied from",
+        Span.of(moved),
+        (
+            note(call, "this is the leaf"),
+            note(backward.site, "this leaves the gradient there, and none in the copy"),
+        ),
+        offered(fixes),
+        severity=Severity.ERROR,
+    )
+
+
+def _without_asking(program: Program, call: ast.Call) -> str | None:
+    """The text of what makes a tensor, with nothing that makes it require a gradient."""
+    inner = program.segment(call)
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
+        return program.segment(call.func.value)
+    return ASKS.sub("", inner) if len(ASKS.findall(inner)) == 1 else None
+
+
+def _leaves(event: NonLeaf) -> dict[Leaf, bool]:
+    """What something is computed of."""
+    graph = reach([(event.node, True)])
+    return {leaf: sure and certain for n, sure in graph.items() for leaf, certain, _ in n.leaves}
+
+
+def _asked(program: Program, event: NonLeaf) -> bool:
+    """Whether a program asks if there is a gradient, or hands on what it finds."""
+    if event.optimizer:
+        return False
+    name = ast.unparse(event.named)
+    home = program.function(event.site)
+    for node in ast.walk(home):
+        if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            if ast.unparse(node.left) == f"{name}.grad":
+                return True
+    held = program.parent(event.site)
+    tested = isinstance(held, (ast.Assert, ast.If, ast.IfExp, ast.BoolOp))
+    return tested or _only_shown(held) or any(isinstance(o, ast.Try) for o in program.ancestors(event.site))
+
+
+def _only_shown(held: ast.AST | None) -> bool:
+    """Whether what holds a gradient prints it, or names it alone."""
+    printed = isinstance(held, ast.Call) and isinstance(held.func, ast.Name) and held.func.id == "print"
+    return printed or isinstance(held, (ast.FormattedValue, ast.Expr))
+
+
+def _finding(program: Program, event: NonLeaf) -> Finding:
+    assert isinstance(event.site, (ast.expr, ast.stmt))
+    name, origin = shown(program, event.named), event.node.site
+    notes = []
+    if line(origin) > 0:
+        notes.append(note(origin, f"`{name}` is computed here: backward leaves no gradient in it"))
+    notes.append(note(event.site, "torch refuses it" if event.optimizer else "this is None"))
+    asked = "an optimizer is made of" if event.optimizer else "the gradient is asked for of"
+    return Finding(
+        "gradient-of-non-leaf",
+        f"{asked} `{name}`, which is no leaf",
+        Span.of(event.named if event.optimizer else event.site),
+        tuple(notes),
+        offered(_fixes(program, event)),
+    )
+
+
+def _fixes(program: Program, event: NonLeaf) -> Iterator[Fix]:
+    name = event.named
+    if line(event.node.site) <= 0 or not isinstance(name, ast.Name):
+        return
+    try:
+        made = program.statement(event.node.site)
+    except Elsewhere:
+        return
+    home = program.function(event.site)
+    if not isinstance(made, ast.Assign) or program.function(made) is not home or len(made.targets) != 1:
+        return
+    target = made.targets[0]
+    if not isinstance(target, ast.Name) or target.id != name.id:
+        return
+    updating = not event.optimizer and _updates(program.statement(event.site), name.id)
+    if updating and program.statement(event.site) is made:
+        yield from _made_anew(program, made, name.id)
+    elif updating or event.optimizer:
+        yield from _made_leaf(program, event, made)
+    elif _stores(home, name.id) == 1:
+        raises = isinstance(program.parent(event.site), (ast.Attribute, ast.BinOp, ast.Subscript))
+        words = f"keep the gradient of `{name.id}`"
+        edit: Edit = insert(made, "after", f"{name.id}.retain_grad()")
+        if raises:
+            yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops="NoneType"))
+        else:
+            yield Fix(words, Effect.PRESERVES, (edit,))
+
+
+def _made_anew(program: Program, made: ast.Assign, name: str) -> Iterator[Fix]:
+    """A new value that is a leaf, where nothing else asks for the gradient of what had the name before."""
+    home = program.function(made)
+    reads = [n for n in ast.walk(home) if isinstance(n, ast.Attribute) and n.attr == "grad"]
+    within = set(ast.walk(made))
+    if any(n not in within and ast.unparse(n.value) == name for n in reads):
+        return
+    cut = call_method(program.segment(made.value), made.value, "detach")
+    edit = ReplaceExpression(Span.of(made.value), f"{cut}.requires_grad_()")
+    words = f"make a leaf of each new `{name}`"
+    yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops="NoneType", unchanged=()))
+
+
+def _made_leaf(program: Program, event: NonLeaf, made: ast.Assign) -> Iterator[Fix]:
+    """The result made a leaf, rather than what it is computed of."""
+    leaves = list(_leaves(event))
+    call = asking(leaves[0]) if len(leaves) == 1 else None
+    if call is None or call not in set(ast.walk(made.value)):
+        return
+    whole, inner, plain = program.segment(made.value), program.segment(call), _without_asking(program, call)
+    if plain is None or whole.count(inner) != 1:
+        return
+    text = call_method(whole.replace(inner, plain), made.value, "requires_grad_")
+    edit = ReplaceExpression(Span.of(made.value), text)
+    said = "can't optimize a non-leaf Tensor" if event.optimizer else "NoneType"
+    words = f"make `{ast.unparse(made.targets[0])}` the leaf"
+    yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops=said, unchanged=()))
+
+
+def _updates(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement writes a variable, its data, or binds it anew."""
+    targets: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, (ast.AugAssign, ast.AnnAssign)):
+        targets = [statement.target]
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        if isinstance(function, ast.Attribute) and function.attr.endswith("_"):
+            targets = [function.value]
+    return any(ast.unparse(target).removesuffix(".data") == name for target in targets)
+
+
+def _stores(home: ast.AST, name: str) -> int:
+    """How often a function binds a variable."""
+    return sum(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(home)
+    )

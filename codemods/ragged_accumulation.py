@@ -1,0 +1,123 @@
+"""The last micro-batches of a loop are not stepped on, and leak into the first step of the next one.
+
+    for epoch in range(epochs):                       for epoch in range(epochs):
+        for i, (x, y) in enumerate(batches):              for i, (x, y) in enumerate(batches):
+            (loss_of(x, y) / 4).backward()      =>            (loss_of(x, y) / 4).backward()
+            if (i + 1) % 4 == 0:                              if (i + 1) % 4 == 0 or i + 1 == len(batches):
+                optimizer.step()                                  optimizer.step()
+                optimizer.zero_grad()                             optimizer.zero_grad()
+
+Where the number of batches is no multiple of what a step waits for, the gradients of the last ones stay. The
+first step of the next epoch consumes them with its own: computed with weights of before, and more than it
+waits for. Those of the last epoch are never used.
+
+Preconditions:
+
+* the step waits for a fixed number of passes, counted from the start of the loop on, and this is the only
+  place where its optimizer steps;
+* nothing clears its gradients in the loop around, outside of that loop;
+* that loop goes through something again and again. If the number of its passes is written there, it leaves a
+  rest.
+
+The condition takes in the last pass where the loop enumerates what has a length, by its name.
+
+By hand: step on what is left behind the loop, or clear it before the next one.
+
+Effect: changes.
+
+Severity: warning where a rest is known to be left, else info: it may be that none is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradfix.accumulation import Waiting, counts_from_start, waiting
+from gradfix.autograd.questions import steps, zeros
+from gradfix.autograd.training_step import Entry, Program
+from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Severity, Span
+from gradfix.edits import line, note, offered, stepped
+
+LOOPS = (ast.For, ast.While)
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each loop whose last gradients wait for the next one."""
+    told: set[ast.AST] = set()
+    for entry in program.entries:
+        for one in waiting(program, entry.usual):
+            if one.step.site in told or not _leaks(entry, one):
+                continue
+            rest = _rest(one)
+            if rest is not False:
+                told.add(one.step.site)
+                yield _finding(program, one, rest)
+
+
+def _leaks(entry: Entry, one: Waiting) -> bool:
+    """Whether what is left of a loop is still there in the next one."""
+    if len(one.step.path) < 2 or not isinstance(one.step.path[-2][0], LOOPS):
+        return False
+    optimizer = one.step.optimizer
+    owned = set(optimizer.owned())
+    for run in entry.runs:
+        mine = [s for s in steps(run) if s.optimizer.created is optimizer.created]
+        if any(s.site is not one.step.site for s in mine) or run.strangers or run.grad_reads:
+            return False
+        for zero in zeros(run):
+            if zero.path and all(loop is not one.loop for loop, _ in zero.path):
+                return False
+    return bool(owned) and optimizer.path == () and not optimizer.escaped
+
+
+def _rest(one: Waiting) -> bool | None:
+    """Whether a loop leaves a rest; None if that is not known."""
+    over = counts_from_start(one.loop)
+    passes = getattr(over, "value", None)
+    window = getattr(one.window, "value", None)
+    if over is None or window == 1:
+        return False
+    if isinstance(passes, int) and isinstance(window, int) and window > 0:
+        return passes % window != 0
+    return None
+
+
+def _finding(program: Program, one: Waiting, rest: bool | None) -> Finding:
+    name, passes = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
+    when = "" if rest else f" unless their number is a multiple of `{passes}`"
+    return Finding(
+        "ragged-accumulation",
+        f"`{name}` never steps on the last passes of the loop{when}: their gradients leak into the next one",
+        Span.of(one.test),
+        (
+            note(one.backward.site, "each pass adds its gradients"),
+            note(one.step.site, f"this step waits for `{passes}` of them"),
+        ),
+        offered(_fixes(program, one)),
+        severity=Severity.WARNING if rest else Severity.INFO,
+    )
+
+
+def _fixes(program: Program, one: Waiting) -> Iterator[Fix]:
+    """The condition, with the last pass taken in."""
+    over = counts_from_start(one.loop)
+    rest = one.test.left if isinstance(one.test, ast.Compare) else None
+    if line(one.test) <= 0 or not isinstance(rest, ast.BinOp):
+        return
+    left = rest.left
+    counted = isinstance(left, ast.BinOp) and isinstance(left.op, ast.Add) and ast.unparse(left.right) == "1"
+    if not counted or not isinstance(over, (ast.Name, ast.Attribute, ast.Constant)):
+        return
+    end = program.segment(over)
+    if not isinstance(over, ast.Constant) and _called_range(one.loop) is False:
+        end = f"len({end})"
+    code = f"{program.segment(one.test)} or {one.number} + 1 == {end}"
+    edit = ReplaceExpression(Span.of(one.test), code)
+    claim = Claim(unchanged=(), same_forwards=False)
+    yield Fix("step on what is left in the last pass", Effect.CHANGES, (edit,), claim)
+
+
+def _called_range(loop: ast.For) -> bool:
+    """Whether a loop goes over numbers up to one."""
+    return any(isinstance(node, ast.Name) and node.id in ("range", "trange") for node in ast.walk(loop.iter))

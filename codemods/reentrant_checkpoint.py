@@ -1,0 +1,90 @@
+"""Layers are checkpointed in the reentrant way, on inputs without a gradient: they get none themselves.
+
+    x = frozen(images).detach()                     x = frozen(images).detach()
+    x = checkpoint(block, x)                  =>    x = checkpoint(block, x, use_reentrant=False)
+    loss = loss_fn(head(x), y)                      loss = loss_fn(head(x), y)
+
+The reentrant way of `torch.utils.checkpoint`, which is the default where nothing is said, knows of the inputs
+of the layers alone. Where none of these requires a gradient, what it gives does not either, whatever
+parameters the layers have: "None of the inputs have requires_grad=True. Gradients will be None", says a
+warning, and the layers are never trained. This is so for the first layers of any network, and for those
+behind frozen ones.
+
+Preconditions:
+
+* all that is handed to the layers is certainly data: it has no graph, and requires no gradient;
+* the layers have parameters that require one, and that an optimizer owns which steps.
+
+`use_reentrant=False` is said in the call.
+
+By hand: pass `use_reentrant=False`.
+
+Effect: changes.
+
+Severity: error.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple
+
+from gradfix.autograd.graph import Checkpoint, OptimizerState
+from gradfix.autograd.questions import of_kind, steps
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Program
+from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.edits import line, note, offered, shown, stepped
+
+
+class Untrained(NamedTuple):
+    """Layers that get no gradient, and the optimizer that owns them."""
+
+    event: Checkpoint
+    optimizer: OptimizerState
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each checkpoint by which layers get no gradient."""
+    for entry in program.entries:
+        for one in entry.certain(without_gradients, lambda u: u.event.site, raises=False):
+            if line(one.event.site) > 0:
+                yield _finding(program, one)
+
+
+def without_gradients(run: Run) -> dict[Hashable, Untrained]:
+    """By place: the checkpoints on data of layers that are to be trained."""
+    found: dict[Hashable, Untrained] = {}
+    stepping = dict.fromkeys(step.optimizer for step in steps(run))
+    for event in of_kind(run, Checkpoint):
+        trained = {leaf for leaf in event.leaves if leaf.requires is True and not leaf.unknown_grad}
+        for optimizer in stepping:
+            if not trained.isdisjoint(optimizer.owned()):
+                found.setdefault(event.site, Untrained(event, optimizer))
+    return found
+
+
+def _finding(program: Program, one: Untrained) -> Finding:
+    site = one.event.site
+    assert isinstance(site, ast.Call)
+    layers = shown(program, site.args[0]) if site.args else "the layers"
+    name = stepped(program, one.optimizer) or "an optimizer"
+    return Finding(
+        "reentrant-checkpoint",
+        f"`{layers}` is checkpointed on inputs without a gradient, and gets none: it is never trained",
+        Span.of(site),
+        (note(site, f"what this gives has no graph, though `{name}` owns parameters of `{layers}`"),),
+        offered(_fixes(program, site)),
+    )
+
+
+def _fixes(program: Program, site: ast.Call) -> Iterator[Fix]:
+    said = next((k.value for k in site.keywords if k.arg == "use_reentrant"), None)
+    if said is not None:
+        edit = ReplaceExpression(Span.of(said), "False")
+    else:
+        inner = program.segment(site)[:-1].rstrip().removesuffix(",")
+        edit = ReplaceExpression(Span.of(site), f"{inner}, use_reentrant=False)")
+    claim = Claim(unchanged=(), same_forwards=False)
+    yield Fix("checkpoint in the other way", Effect.CHANGES, (edit,), claim)

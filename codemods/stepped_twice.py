@@ -1,0 +1,173 @@
+"""Two steps consume one gradient.
+
+    loss.backward()            loss.backward()
+    optimizer.step()     =>    optimizer.step()
+    optimizer.step()
+
+A step leaves gradients where they are. A second one with no backward in between moves the weights along the
+same gradient once more, from where it was not computed: with twice the learning rate, and a momentum that has
+seen it twice. Behind `scaler.step(optimizer)` a plain `optimizer.step()` is another one too; before it, it
+moves the weights along gradients that are still scaled by some thousands. The same happens where two
+optimizers were made of the same parameters, and both step on each loss.
+
+Preconditions:
+
+* the second step comes in the same pass of every loop, and certainly consumes what the first has consumed
+  and nothing else: nothing is differentiated or cleared in between;
+* nobody looks at gradients in between, writes them, or changes the groups of an optimizer (`param_groups`)
+  in the same function;
+* the optimizers are torch's, and of no kind that evaluates a loss by itself (LBFGS, `step(closure)`);
+* two optimizers own exactly the same parameters, which are all that some networks have.
+
+The second step is dropped, or the plain one beside that of a scaler, where nothing is computed between the
+two: otherwise a backward may have been forgotten. Which of two optimizers is the right one, only their author
+knows.
+
+By hand: step once for each backward.
+
+Effect: changes.
+
+Severity: error.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple
+
+from gradfix.autograd.graph import Backward, OptimizerState, Step
+from gradfix.autograd.questions import backwards, between, steps, steps_in, zeros
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Program
+from gradfix.autograd.turns import misdirected
+from gradfix.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement, Span
+from gradfix.edits import constructed, line, note, offered, receiver, stepped
+
+
+class Again(NamedTuple):
+    """Two steps that consume the same gradients."""
+
+    run: Run
+    first: Step
+    second: Step
+    loss: Backward
+    """The last backward in these gradients."""
+
+    @property
+    def by_two(self) -> bool:
+        """Whether these are steps of two optimizers."""
+        return self.first.optimizer is not self.second.optimizer
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each step that consumes what another one has just consumed."""
+    for entry in program.entries:
+        for one in entry.certain(again, lambda a: a.second.site, raises=False):
+            if not _rates_change(program, one):
+                yield _finding(program, one)
+
+
+def again(run: Run) -> dict[Hashable, Again]:
+    """By place: the steps that consume the gradients of the step before once more."""
+    found: dict[Hashable, Again] = {}
+    refuted: set[Hashable] = set()
+    for second in steps(run):
+        earlier = (s for s in reversed(steps_in(run, second.path)) if s.serial < second.serial)
+        first = next((s for s in earlier if _alike(s.optimizer, second.optimizer)), None)
+        loss = None if first is None else _consumed_again(run, first, second)
+        if first is None or loss is None:
+            refuted.add(second.site)
+        else:
+            found.setdefault(second.site, Again(run, first, second, loss))
+    return {site: one for site, one in found.items() if site not in refuted}
+
+
+def _alike(one: OptimizerState, other: OptimizerState) -> bool:
+    """Whether it is the same optimizer, or another one of all parameters of the same networks."""
+    if one is other or one.wholes is None or other.wholes is None:
+        return one is other
+    return bool(one.leaves) and set(one.owned()) == set(other.owned())
+
+
+def _consumed_again(run: Run, first: Step, second: Step) -> Backward | None:
+    """The loss whose gradients both of two steps certainly consume, and nothing else."""
+    if first.site is second.site or any(map(_by_itself, (first, second))):
+        return None
+    if misdirected(run, second) is not None:
+        return None  # Another optimizer should have made it.
+    if run.grad_read_between(first.serial, second.serial) or first.consumed.keys() != second.consumed.keys():
+        return None
+    if next(between(backwards(run), first.serial, second.serial), None) is not None:
+        return None
+    owned = set(second.optimizer.owned())
+    if any(not owned.isdisjoint(z.leaves) for z in between(zeros(run), first.serial, second.serial)):
+        return None
+    if any(first.consumed[leaf].keys() != held.keys() for leaf, held in second.consumed.items()):
+        return None
+    sure = [b for held in second.consumed.values() for b, (certain, _) in held.items() if certain]
+    fresh = [b for b in sure if b.path[: len(second.path)] == second.path]
+    return max(fresh, key=lambda b: b.serial, default=None)
+
+
+def _by_itself(step: Step) -> bool:
+    """Whether it is not known that a step consumes what is there, and only that."""
+    state, site = step.optimizer, step.site
+    if step.doubtful or state.escaped or state.wrapped or state.stranger or not state.groups_known:
+        return True
+    closure = isinstance(site, ast.Call) and bool(site.args or site.keywords) and step.scaler is None
+    return closure or state.cls is not None or state.label == "LBFGS"
+
+
+def _rates_change(program: Program, one: Again) -> bool:
+    """Whether the function of a step has groups of an optimizer in hand: it may step with another rate."""
+    homes = {program.function(step.site) for step in (one.first, one.second)}
+    return any(
+        isinstance(n, ast.Attribute) and n.attr == "param_groups" for home in homes for n in ast.walk(home)
+    )
+
+
+def _finding(program: Program, one: Again) -> Finding:
+    first, second = one.first, one.second
+    assert isinstance(second.site, (ast.expr, ast.stmt))
+    name, other = (stepped(program, step.optimizer) or "the optimizer" for step in (second, first))
+    notes: list[Note] = []
+    if one.by_two:
+        for each, step in ((other, first), (name, second)):
+            if line(step.optimizer.created) > 0:
+                notes.append(note(step.optimizer.created, f"`{each}` owns these parameters"))
+        message = f"`{other}.step()` and `{name}.step()` move the same parameters along the same gradients"
+        advice = "make each optimizer of the network that it is to train, or keep one of the two"
+    else:
+        message = f"`{name}` steps twice on the same gradients"
+        advice = "drop one of the two steps, or differentiate the loss that the second is for before it"
+    notes.append(note(first.site, "this step has consumed them"))
+    notes.append(note(second.site, "this one moves the weights along them once more"))
+    return Finding(
+        "stepped-twice",
+        message,
+        Span.of(second.site),
+        tuple(notes),
+        () if one.by_two else offered(_fixes(program, one)),
+        advice=advice,
+    )
+
+
+def _fixes(program: Program, one: Again) -> Iterator[Fix]:
+    """Without the second of the two steps, or the one that is not made through a scaler."""
+    run, first, second = one.run, one.first, one.second
+    if any(first.serial < call.serial < second.serial for call in run.module_calls):
+        return
+    if any(first.serial < node.serial < second.serial for node in run.nodes):
+        return
+    slip = first if first.scaler is None and second.scaler is not None else second
+    statement = program.statement(slip.site)
+    if not isinstance(statement, ast.Expr) or statement.value is not slip.site:
+        return
+    if statement not in program.block(program.statement((first if slip is second else second).site)):
+        return
+    edit = RemoveStatement(Span.of(statement))
+    consumed = {b for held in second.consumed.values() for b, (sure, _) in held.items() if sure}
+    feeds = {(made, receiver(program, b)) for made in constructed(run, second.optimizer) for b in consumed}
+    claim = Claim(unchanged=(), feeds=tuple(sorted(feeds)), same_forwards=False)
+    yield Fix("drop the second step", Effect.CHANGES, (edit,), claim)

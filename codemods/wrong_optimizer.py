@@ -1,0 +1,214 @@
+"""An optimizer steps where the loss is for another one.
+
+    opt_d.zero_grad()                  opt_d.zero_grad()
+    d_loss.backward()                  d_loss.backward()
+    opt_g.step()                       opt_d.step()
+                                =>
+    opt_g.zero_grad()                  opt_g.zero_grad()
+    g_loss.backward()                  g_loss.backward()
+    opt_g.step()                       opt_g.step()
+
+The step moves its own network once more along what it has consumed already, or along what the other one's
+loss leaves in it on its way, or not at all. The network that the loss is for stays as it is, or is trained by
+another one's loss. Nothing raises, unless a step in the wrong place moves weights that a later backward
+needs.
+
+Preconditions:
+
+* a loss reaches parameters of an optimizer that never steps, in any run, and behind it another one steps that
+  steps elsewhere on a loss of its own: it consumes nothing there that it has not consumed already; or only
+  that loss, for which the gradients of the optimizer that never steps are cleared, and not its own;
+* or two optimizers are swapped: each steps at one place, and directly after losses that reach what the other
+  one owns, the first of them nothing else;
+* all optimizers are known with all that they own, and no framework or unknown function has had one in hand;
+  nobody looks at gradients between the loss and the step.
+
+Where the other optimizer never steps, the step is made its own, and so is a clearing before the loss that
+names the wrong one. Of two that are swapped, the steps change places if the clearings name the right ones;
+if these are swapped as well, the optimizers were made of each other's parameters, and these change places.
+Where nothing tells which of the two it is, the finding names both.
+
+By hand: step, after each loss, on the optimizer of the network that the loss is for.
+
+Effect: changes, or repairs where weights are moved that a later backward needs.
+
+Severity: error.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+
+from gradfix.autograd.graph import Backward, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.questions import backwards, steps
+from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Elsewhere, Program
+from gradfix.autograd.turns import Misdirected, misdirected
+from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span
+from gradfix.edits import constructed, line, note, offered, receiver, stepped, stepping
+
+
+def find(program: Program) -> Iterator[Finding]:
+    """Report each step of an optimizer that another one should have made."""
+    for entry in program.entries:
+        told: set[ast.AST] = set()
+        for one in entry.certain(wrong, lambda m: m.step.site, raises=False):
+            if one.step.site in told or (one.partner is None and one.meant.created in _stepping(program)):
+                continue
+            told |= {one.step.site} | ({one.partner.step.site} if one.partner is not None else set())
+            yield _finding(program, one)
+
+
+def wrong(run: Run) -> dict[Hashable, Misdirected]:
+    """By place: the steps of the wrong optimizer."""
+    found: dict[Hashable, Misdirected] = {}
+    for step in steps(run):
+        one = misdirected(run, step)
+        if one is not None:
+            found.setdefault(step.site, one)
+    return found
+
+
+def _stepping(program: Program) -> set[ast.AST]:
+    """Where the optimizers are made that step, in whatever run."""
+    return {s.optimizer.created for entry in program.entries for run in entry.runs for s in steps(run)}
+
+
+def _finding(program: Program, one: Misdirected) -> Finding:
+    name, loss = stepped(program, one.step.optimizer) or "the optimizer", receiver(program, one.loss)
+    other = _name(program, one) or "another optimizer"
+    notes: list[Note] = [note(one.loss.site, f"`{loss}` reaches what `{other}` owns")]
+    if one.partner is not None:
+        notes.append(note(one.step.site, f"`{name}` owns nothing that it reaches"))
+        notes.append(note(one.partner.step.site, f"`{other}` steps after `{name}`'s loss"))
+    else:
+        notes.append(note(one.step.site, f"this is another step of `{name}`, and `{other}` never steps"))
+    assert isinstance(one.step.site, (ast.expr, ast.stmt))
+    choices = f"step `{other}` here, unless the two optimizers were made of each other's networks"
+    return Finding(
+        "wrong-optimizer",
+        f"`{name}.step()` comes after `{loss}`, which is for `{other}`",
+        Span.of(one.step.site),
+        tuple(notes),
+        offered(_fixes(program, one)),
+        advice=choices if one.partner is not None else "",
+    )
+
+
+def _fixes(program: Program, one: Misdirected) -> Iterator[Fix]:
+    named: set[bool | None] = set()
+    if one.partner is None:
+        name = _name(program, one)
+        clearings = [z for z in one.clearings() if _of(z) is one.step.optimizer]
+        edits = [_renamed(program, stepping(program, one.step), name)]
+        edits += [_renamed(program, _cleared(z), name) for z in clearings]
+        words = f"step `{name}` on its loss"
+    else:
+        pair, named = (one, one.partner), {_by_its_own(one), _by_its_own(one.partner)}
+        if named <= {True, None} and True in named:
+            holders = [stepping(program, each.step) for each in pair]
+            words = "let the two optimizers step on their own losses"
+        elif named == {False}:
+            holders = [_parameters(each.step.optimizer) for each in pair]
+            words = "make each optimizer of the network that its losses are for"
+        else:
+            return
+        texts = [None if holder is None else program.segment(holder) for holder in holders]
+        edits = [_renamed(program, holder, text) for holder, text in zip(holders, reversed(texts))]
+    known = [edit for edit in edits if edit is not None]
+    if len(known) == len(edits):
+        raising = _raising(one)
+        effect = Effect.CHANGES if raising is None else Effect.REPAIRS
+        yield Fix(words, effect, tuple(known), _claim(program, one, raising, remade=named == {False}))
+
+
+def _raising(one: Misdirected) -> Backward | None:
+    """The backward that finds weights moved by one of the steps in the wrong place."""
+    wrong = {one.step.site} | ({one.partner.step.site} if one.partner is not None else set())
+    for event in backwards(one.run):
+        failure = event.failure
+        if failure is not None and event.certain:
+            culprit = failure.culprit
+            return event if isinstance(culprit, Step) and culprit.site in wrong else None
+    return None
+
+
+def _claim(program: Program, one: Misdirected, raising: Backward | None, remade: bool) -> Claim:
+    """That each of the two steps on its own losses, and on nothing else.
+
+    Those that are ``remade`` of each other's parameters step where they did.
+    """
+    pairs = [(one.step.optimizer if remade else one.meant, one.losses())]
+    if one.partner is not None:
+        other = one.partner.step.optimizer if remade else one.partner.meant
+        pairs.append((other, one.partner.losses()))
+    else:
+        pairs.append((one.step.optimizer, one.own()))
+    feeds = {
+        (made, receiver(program, loss))
+        for optimizer, losses in pairs
+        for made in constructed(one.run, optimizer)
+        for loss in losses
+    }
+    claim = Claim(unchanged=(), feeds=tuple(sorted(feeds)), same_forwards=False)
+    if raising is None:
+        return claim
+    return claim._replace(raises="E2", raises_line=line(raising.site), beyond=False)
+
+
+def _renamed(program: Program, holder: ast.expr | None, name: str | None) -> Edit | None:
+    """Another expression in the place of one that stands in this file."""
+    if holder is None or name is None or line(holder) <= 0:
+        return None
+    return ReplaceExpression(Span.of(holder), name)
+
+
+def _of(zero: ZeroGrad) -> OptimizerState | None:
+    return getattr(zero.target, "state", None)
+
+
+def _cleared(zero: ZeroGrad) -> ast.expr | None:
+    """What names the optimizer where it clears its gradients."""
+    site = zero.site
+    written = (
+        isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute) and site.func.attr == "zero_grad"
+    )
+    return site.func.value if written else None  # type: ignore[attr-defined]
+
+
+def _by_its_own(one: Misdirected) -> bool | None:
+    """Whether the gradients are cleared, for a loss, by the optimizer that it is for; or by the other one."""
+    clearing = {_of(zero) for zero in one.clearings()}
+    mine, theirs = one.meant in clearing, one.step.optimizer in clearing
+    return mine if mine is not theirs else None
+
+
+def _parameters(optimizer: OptimizerState) -> ast.expr | None:
+    """The argument that says what an optimizer owns."""
+    made = optimizer.created
+    if not isinstance(made, ast.Call) or any(isinstance(a, ast.Starred) for a in made.args):
+        return None
+    return made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "params"), None)
+
+
+def _name(program: Program, one: Misdirected) -> str | None:
+    """What the optimizer that should step is called at the place of the step."""
+    known = stepped(program, one.meant)
+    if known is not None:
+        return known
+    for zero in one.clearings():
+        holder = _cleared(zero) if _of(zero) is one.meant else None
+        if holder is not None and line(holder) > 0:
+            return program.segment(holder)
+    try:
+        made = program.statement(one.meant.created)
+    except Elsewhere:
+        return None
+    if not isinstance(made, ast.Assign) or len(made.targets) != 1 or made.value is not one.meant.created:
+        return None
+    (target,) = made.targets
+    visible = program.function(made) in (program.function(one.step.site), program.tree)
+    if isinstance(target, ast.Name):
+        return target.id if visible else None
+    return program.segment(target) if isinstance(target, ast.Attribute) else None

@@ -1,0 +1,197 @@
+"""What has lost its graph on its way into a loss: all of the loss, or a term of it.
+
+Codemods ask this, those that report it and those that would take what was computed for an evaluation.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Hashable, Iterator
+from dataclasses import dataclass
+
+from gradfix.autograd.entries import SUMS, operation, summands, sums_in, terms_of
+from gradfix.autograd.graph import Backward, Cut, Event, Leaf, Node, OptimizerState, Step, reach, unseen
+from gradfix.autograd.questions import backwards, between, calls_in, steps
+from gradfix.autograd.run import Run
+from gradfix.autograd.values import Opaque, Tensor
+
+
+@dataclass(eq=False)
+class Graphless:
+    """A backward of a loss that has lost its graph: no parameter gets anything of it."""
+
+    run: Run
+    backward: Backward
+    cuts: list[Cut]
+    """Where its graph ended, or each of them."""
+    leaves: list[Leaf]
+    """What was told to require a gradient in its place."""
+    step: Step | None
+    """The step that is to consume it, as far as can be told."""
+
+
+def graphless(run: Run) -> dict[Hashable, Graphless]:
+    """By their places: losses that certainly have no graph, and are computed of what certainly had one."""
+    found: dict[Hashable, Graphless] = {}
+    owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
+    known = not any(leaf is None for _, leaf in run.grad_reads)
+    asked = {leaf for _, leaf in run.grad_reads} | run.differentiated
+    for event in backwards(run):
+        if not event.accumulates or not event.certain or event.caught or event.seeded:
+            continue
+        leaves: list[Leaf] = []
+        cuts = [event.lost] if event.lost is not None else []
+        if event.failure is None:
+            leaves = list(event.reached)
+            if not known or not owned.isdisjoint(leaves) or not asked.isdisjoint(leaves):
+                continue
+            cuts = [leaf.lost for leaf in leaves if leaf.lost is not None]
+            if not leaves or any(leaf.doubtful for leaf in leaves) or any(map(unseen, event.visited)):
+                continue
+            if len(cuts) < len(leaves) and (event.roots or not all(map(_computed, leaves))):
+                continue
+        elif event.failure.kind != "E3" or not cuts:
+            continue
+        if not all(_of_parameters(cut, owned) for cut in cuts):
+            continue
+        step = next((s for s in between(steps(run), event.serial) if same_loop(s, event)), None)
+        if step is not None or event.failure is not None:
+            found[event.site] = Graphless(run, event, list(dict.fromkeys(cuts)), leaves, step)
+    return found
+
+
+def same_loop(step: Step, event: Event) -> bool:
+    """Whether a step is made in the pass of an event, or in a loop around it."""
+    return event.path[: len(step.path)] == step.path
+
+
+def _computed(leaf: Leaf) -> bool:
+    """Whether what was told to require a gradient is made of something: no number that begins a sum."""
+    made = leaf.created
+    if isinstance(made, ast.Attribute):
+        return True
+    if not isinstance(made, ast.Call):
+        return False
+    given = [*made.args, *(k.value for k in made.keywords if k.arg != "requires_grad")]
+    method = isinstance(made.func, ast.Attribute) and made.func.attr == "requires_grad_"
+    return method or any(not isinstance(one, ast.Constant) for one in given)
+
+
+def _of_parameters(cut: Cut, owned: set[Leaf]) -> bool:
+    """Whether what lost its graph certainly depended on a parameter."""
+    if isinstance(cut.graph, Leaf):
+        leaves = [cut.graph]
+    else:
+        behind = reach([(cut.graph, True)])
+        leaves = [leaf for node, sure in behind.items() if sure for leaf, known, _ in node.leaves if known]
+    return any(leaf.requires is True and (leaf in owned or leaf.label != "tensor") for leaf in leaves)
+
+
+@dataclass(eq=False)
+class DeadTerm:
+    """A term of a loss that was computed of what the loss trains, and trains nobody of it."""
+
+    run: Run
+    backward: Backward
+    term: Node
+    """The term, or the sum that has it in it as a constant."""
+    cut: Cut
+    optimizer: OptimizerState
+    """What the loss trains of the parameters that the term was computed of."""
+    given: ast.expr | None = None
+    """What a network is given there that is cut off, where that network's own gradients are for nobody."""
+
+
+def dead_terms(run: Run) -> dict[Hashable, DeadTerm]:
+    """By the places of the loss and of what cuts the term off."""
+    if not run.cuts:
+        return {}
+    trained: dict[Backward, dict[Leaf, OptimizerState]] = {}
+    for step in steps(run):
+        for leaf, held in step.consumed.items():
+            for backward in held:
+                trained.setdefault(backward, {}).setdefault(leaf, step.optimizer)
+    losses = [b for b in backwards(run) if b.accumulates]
+    walked = {node for b in losses for node in b.visited}
+    known = walked | run.escaped_since(-1) | set(reach([(node, True) for node in run.returned]))
+    found: dict[Hashable, DeadTerm] = {}
+    for backward, taken in trained.items():
+        if not backward.path or not backward.certain or backward.failure is not None:
+            continue
+        dead = [(term, cut, None) for term, cut in _constants(backward, known)]
+        for term, cut, given in [*dead, *_for_others(run, backward, taken, losses)]:
+            sure = (taken[leaf] for leaf in _behind(cut) if backward.reached.get(leaf) and leaf in taken)
+            optimizer = next(sure, None)
+            if optimizer is not None:
+                one = DeadTerm(run, backward, term, cut, optimizer, given)
+                found[backward.site, cut.site] = one
+    return found
+
+
+def _constants(backward: Backward, known: set[Node]) -> Iterator[tuple[Node, Cut]]:
+    """The sums in a loss that have a constant in them, and where that lost its graph."""
+    for whole in sums_in(backward):
+        cut = _constant_beside(whole)
+        if cut is not None and (of_gradient(cut) or known.isdisjoint(_terms(cut))):
+            yield whole, cut
+
+
+def _for_others(
+    run: Run, backward: Backward, taken: Collection[Leaf], losses: list[Backward]
+) -> Iterator[tuple[Node, Cut, ast.expr]]:
+    """The terms of a loss whose gradients nobody consumes, with what a network in them is given cut off."""
+    terms = terms_of(backward)
+    elsewhere = {node for b in losses if b is not backward for node in b.visited}
+    looked_at = {leaf for _, leaf in run.grad_reads}
+    for term in terms if len(terms) > 1 else ():
+        nodes = reach([(term, True)])
+        leaves = {leaf for node in nodes for leaf, _, _ in node.leaves if leaf.requires is not False}
+        if term in elsewhere or None in looked_at or any(map(unseen, nodes)):
+            continue
+        if not leaves or not leaves.isdisjoint({*taken, *looked_at, *run.thawed}):
+            continue
+        for call in calls_in(nodes):
+            for expression, value in call.operands:
+                if isinstance(value, Tensor) and value.requires is False and value.lost is not None:
+                    yield term, value.lost, expression
+
+
+def _constant_beside(whole: Node) -> Cut | None:
+    """Where the term of a sum has lost its graph that is a constant of it, if it had one."""
+    if whole.beside is None or operation(whole) not in SUMS:
+        return None
+    value = whole.beside[1]
+    if isinstance(value, Tensor) and (value.requires is not False or value.leaf is not None):
+        return None
+    return value.lost if isinstance(value, (Tensor, Opaque)) and whole.path == _path(value.lost) else None
+
+
+def _terms(cut: Cut) -> list[Node]:
+    """What lost its graph, and what it is a sum of."""
+    return [cut.graph, *summands(cut.graph)] if isinstance(cut.graph, Node) else []
+
+
+def _path(cut: Cut | None) -> object:
+    return cut.graph.path if cut is not None and isinstance(cut.graph, Node) else None
+
+
+def _behind(cut: Cut) -> Iterator[Leaf]:
+    """The parameters that a term certainly was computed of."""
+    if isinstance(cut.graph, Node):
+        for node, sure in reach([(cut.graph, True)]).items():
+            yield from (leaf for leaf, known, _ in node.leaves if sure and known and leaf.requires is True)
+
+
+def of_gradient(cut: Cut) -> bool:
+    """Whether the graph ends because a gradient was computed without one."""
+    function = cut.site.func if isinstance(cut.site, ast.Call) else None
+    return "grad" in (getattr(function, "attr", ""), getattr(function, "id", ""))
+
+
+def cut_off(run: Run) -> set[Node]:
+    """Every node that a loss was to lead to, and does not as it has lost its graph."""
+    if not run.cuts:
+        return set()
+    cuts = [cut for loss in graphless(run).values() for cut in loss.cuts]
+    cuts += [term.cut for term in dead_terms(run).values()]
+    return set(reach([(cut.graph, True) for cut in cuts if isinstance(cut.graph, Node)]))

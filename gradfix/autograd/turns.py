@@ -1,0 +1,150 @@
+"""Whose turn it is: steps that come where another optimizer's loss has just been differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradfix.autograd.graph import Backward, OptimizerState, Step, ZeroGrad, unseen
+from gradfix.autograd.questions import backwards, between, steps, steps_in, zeros
+from gradfix.autograd.run import Run
+from gradfix.autograd.values import Optimizer
+
+
+@dataclass(eq=False)
+class Misdirected:
+    """A step that follows a loss which trains what another optimizer owns, and nothing of its own."""
+
+    run: Run
+    step: Step
+    loss: Backward
+    meant: OptimizerState
+    """Whose step would consume the loss."""
+    partner: Misdirected | None = None
+    """The step of that optimizer, if it follows the loss that is for this one."""
+
+    def losses(self) -> list[Backward]:
+        """What is differentiated for the step, since the one before."""
+        path = self.step.path
+        found = between(backwards(self.run), self._since(), self.step.serial)
+        return [loss for loss in found if loss.accumulates and loss.path == path]
+
+    def own(self) -> list[Backward]:
+        """What its optimizer consumes at its other steps, for the first time."""
+        others = [s for s in self.step.optimizer.steps if s.site is not self.step.site]
+        return list(dict.fromkeys(loss for step in others for loss in _fresh(step)))
+
+    def clearings(self) -> Iterator[ZeroGrad]:
+        """Where optimizers clear their gradients for this loss, since the step before."""
+        for zero in between(zeros(self.run), self._since(), self.step.serial):
+            if zero.path == self.step.path and isinstance(zero.target, Optimizer):
+                yield zero
+
+    def cleared_for_it(self) -> bool:
+        """Whether the gradients of the one that should step are cleared for the loss, and not this one's."""
+        path = self.step.path
+        cleared = {
+            leaf
+            for zero in between(zeros(self.run), self._since(), self.step.serial)
+            if zero.path == path
+            for leaf in zero.leaves
+        }
+        return cleared >= set(self.meant.owned()) and cleared.isdisjoint(self.step.optimizer.owned())
+
+    def _since(self) -> int:
+        """When the step before was made, in the same pass."""
+        earlier = (s.serial for s in steps_in(self.run, self.step.path) if s.serial < self.step.serial)
+        return max(earlier, default=-1)
+
+
+def misdirected(run: Run, step: Step) -> Misdirected | None:
+    """Why a step is one of the wrong optimizer, if that is certain.
+
+    A loss before it reaches parameters of another optimizer, which never steps, and this one steps elsewhere
+    on a loss of its own: here it finds nothing new, or what the other one's loss leaves in it on its way, for
+    which the other one is cleared. Or the loss directly before it reaches parameters of another optimizer
+    alone, and that one steps where a loss for this one has been differentiated.
+    """
+    states = [optimizer.state for optimizer in run.optimizers]
+    if len(states) < 2 or run.strangers or step.doubtful or step.scaler is not None:
+        return None
+    if any(not s.groups_known or s.escaped or s.wrapped or s.stranger for s in states):
+        return None
+    return _never_stepped(run, step) or _swapped(run, step)
+
+
+def _never_stepped(run: Run, step: Step) -> Misdirected | None:
+    """A step where another optimizer's loss has been differentiated, and that one never steps."""
+    idle = [o.state for o in run.optimizers if not o.state.steps]
+    path, mine = step.path, [s for s in step.optimizer.steps if s.site is not step.site and _fresh(s)]
+    if not idle or not mine:
+        return None
+    losses = [b for b in backwards(run) if b.accumulates and b.path == path and b.serial < step.serial]
+    for loss in reversed(losses):
+        meant = [state for state in idle if any(loss.reached.get(leaf) for leaf in state.owned())]
+        if not meant:
+            continue
+        if len(meant) > 1 or not _comes_off(run, loss, step):
+            return None
+        stray, fresh = Misdirected(run, step, loss, meant[0]), set(_fresh(step))
+        if not fresh:
+            return stray
+        earlier = any(s.path == path and s.serial < step.serial and loss not in _fresh(s) for s in mine)
+        return stray if fresh == {loss} and earlier and stray.cleared_for_it() else None
+    return None
+
+
+def _swapped(run: Run, step: Step) -> Misdirected | None:
+    """A step directly after another optimizer's loss, whose own step comes after a loss for this one."""
+    losses = _since_the_step_before(run, step)
+    reached = {leaf for loss in losses for leaf in loss.reached}
+    if not losses or any(unseen(node) for loss in losses for node in loss.visited):
+        return None
+    states = [optimizer.state for optimizer in run.optimizers]
+    owners = [state for state in states if not reached.isdisjoint(state.owned())]
+    if len(owners) != 1 or owners[0] is step.optimizer or not reached <= set(owners[0].owned()):
+        return None
+    (meant,), owned = owners, set(step.optimizer.owned())
+    if any(len({s.site for s in state.steps}) != 1 for state in (step.optimizer, meant)):
+        return None
+    for theirs in meant.steps:
+        around = min(len(theirs.path), len(step.path))
+        for loss in _since_the_step_before(run, theirs) if theirs.path[:around] == step.path[:around] else ():
+            if loss not in losses and any(sure and leaf in owned for leaf, sure in loss.reached.items()):
+                stray = Misdirected(run, step, losses[-1], meant)
+                stray.partner = Misdirected(run, theirs, loss, step.optimizer, stray)
+                return stray
+    return None
+
+
+def swapped(run: Run, step: Step) -> bool:
+    """Whether an optimizer steps directly after another one's loss, and that one after a loss of its own."""
+    found = misdirected(run, step)
+    if found is not None:
+        return found.partner is not None
+    strays = (misdirected(run, other) for other in steps_in(run, step.path) if other is not step)
+    return any(one is not None and one.partner is not None and one.partner.step is step for one in strays)
+
+
+def _since_the_step_before(run: Run, step: Step) -> list[Backward]:
+    """The losses of its pass that are differentiated between the last step of any optimizer and this one."""
+    since = max((s.serial for s in steps(run) if s.serial < step.serial), default=-1)
+    losses = [b for b in between(backwards(run), since, step.serial) if b.accumulates]
+    known = all(loss.path == step.path and loss.certain and not loss.caught for loss in losses)
+    return losses if known and any(_comes_off(run, loss, step) for loss in losses) else []
+
+
+def _comes_off(run: Run, loss: Backward, step: Step) -> bool:
+    """Whether a loss leaves gradients for sure, and nobody looks at these before a step."""
+    sure = loss.certain and not loss.caught and any(loss.reached.values())
+    return sure and not run.grad_read_between(loss.serial, step.serial)
+
+
+def _fresh(step: Step) -> list[Backward]:
+    """What a step consumes of its own pass for the first time."""
+    return [
+        backward
+        for held in step.consumed.values()
+        for backward, (_, before) in held.items()
+        if not before and backward.path[: len(step.path)] == step.path
+    ]

@@ -1,0 +1,85 @@
+"""Steps that wait for several micro-batches: losses that are not divided, and passes that are left over."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradfix import pipeline, source
+from gradfix.codemod import Severity
+from gradfix.pipeline import Options, Wishes
+from gradfix.source import Source
+
+PROGRAM = """
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+opt = torch.optim.{optimizer}
+criterion = nn.{criterion}
+every = 4
+for epoch in range(9):
+    {before}
+    for i, (x, y) in enumerate(batches()):
+        loss = criterion(net(x), y)
+        {loss}.backward()
+        if {test}:
+            opt.step()
+            opt.zero_grad()
+"""
+USUAL = {
+    "optimizer": "SGD(net.parameters(), lr=0.1)",
+    "criterion": "MSELoss()",
+    "before": "print(epoch)",
+    "loss": "loss",
+    "test": "(i + 1) % every == 0",
+}
+
+
+@pytest.fixture(scope="module")
+def options() -> Options:
+    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False, min_severity=Severity.INFO))
+    assert isinstance(prepared, Options)
+    return prepared
+
+
+def found(options: Options, **how: str) -> list[str]:
+    """The names of what is found in the program, written another way."""
+    text = PROGRAM.format(**(USUAL | how))
+    read = source.parse("train.py", text.encode(), 1 << 24)
+    assert isinstance(read, Source)
+    result = pipeline.repair(read, options)
+    told = [one.finding for one in result.remaining] + [one.finding for one in result.applied]
+    return sorted(finding.code for finding in told if finding.code.endswith("accumulation"))
+
+
+def test_both_are_told_of_a_plain_accumulation(options: Options) -> None:
+    assert found(options) == ["ragged-accumulation", "undivided-accumulation"]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"loss": "(loss / every)"},
+        {"loss": "(0.25 * loss)"},
+        {"loss": "(loss + 1e-4 * net.weight.pow(2).sum())"},
+        {"criterion": "MSELoss(reduction='sum')"},
+        {"optimizer": "SGD(net.parameters(), lr=0.1 / every)"},
+        {"test": "(i + 1) % 1 == 0"},
+        {"test": "True"},
+    ],
+)
+def test_what_is_divided_or_no_mean_is_not_told(options: Options, how: dict[str, str]) -> None:
+    assert "undivided-accumulation" not in found(options, **how)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"before": "opt.zero_grad()"},
+        {"test": "(i + 1) % every == 0 or i + 1 == 10"},
+        {"test": "(i + 1) % 1 == 0"},
+        {"test": "(i + epoch) % every == 0"},
+    ],
+)
+def test_what_leaves_nothing_behind_is_not_told(options: Options, how: dict[str, str]) -> None:
+    assert "ragged-accumulation" not in found(options, **how)
