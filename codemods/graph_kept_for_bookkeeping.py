@@ -15,7 +15,8 @@ updates in its forward. Memory grows from pass to pass, and a long epoch ends wi
 Preconditions:
 
 * the value adds up or is listed from pass to pass. What replaces the value of the pass before keeps one
-  graph, and a list that is emptied in every pass keeps none;
+  graph, and a list that is emptied in every pass keeps none. A sum that begins anew in some passes, under a
+  condition, adds up in the others;
 * no backward walks what is kept, whichever way undecided conditions go: no sum that is backpropagated every
   few steps, no log probabilities that are stacked for the loss at the end of an episode;
 * whoever tried would fail: it is a loss, and the backward of the pass has freed its graph, so that a second

@@ -15,7 +15,9 @@ network trains on, without the regularisation it was given, and as a rule worse.
 Preconditions:
 
 * a pass of a loop computes something with the network before it puts the network into evaluation mode; the
-  next pass computes the same in evaluation mode, and differentiates it;
+  next pass computes the same in evaluation mode, and differentiates it; or a function that has put it into
+  that mode, and has run it for an evaluation, is over when it is called there (an agent that acts, and then
+  learns). No step has then seen the right mode, so that running it cannot prove the repair;
 * nothing that the model cannot see gets hold of the network in between;
 * something in the network depends on the mode: dropout, a normalisation with running statistics, a
   transformer, a class that asks for `self.training`, or a part that is not known.
@@ -34,7 +36,7 @@ Severity: error.
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -125,7 +127,7 @@ def _is_over(run: Run, call: ModuleCall, mode: ModeChange, differentiated: set[M
 
 
 def _loop_after(mode: ModeChange, call: ModuleCall) -> ast.For | ast.While | ast.AsyncFor | None:
-    """The outermost loop around a call that begins after an `eval()`, or the innermost with both in one pass."""
+    """The outermost loop around a call that begins after an `eval()`, else the innermost one around it."""
     loop = next((at for number, at in enumerate(call.path) if mode.path[number : number + 1] != (at,)), None)
     loop = loop or (call.path[-1] if call.path else None)
     return loop[0] if loop is not None and isinstance(loop[0], (ast.For, ast.While, ast.AsyncFor)) else None

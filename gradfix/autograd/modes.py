@@ -19,8 +19,6 @@ DROPPING = frozenset(
     TransformerEncoderLayer TransformerDecoderLayer RReLU""".split()
 )
 """Layers that draw at random, unless they are told otherwise."""
-RECURRENT = frozenset(f"torch.nn.{name}" for name in ("RNN", "LSTM", "GRU", "MultiheadAttention"))
-"""Layers that draw at random if they are told to."""
 
 
 def depends_on_mode(network: object) -> bool:
@@ -36,9 +34,6 @@ def _depends(network: Module, seen: set[int]) -> bool:
         return True
     if network.kind in DROPPING:
         probability = network.options.get("p")
-        return not (isinstance(probability, Const) and probability.value == 0)
-    if network.kind in RECURRENT and "dropout" in network.options:
-        probability = network.options["dropout"]
         return not (isinstance(probability, Const) and probability.value == 0)
     if network.cls is not None and any(
         isinstance(node, ast.Attribute) and node.attr == "training" for node in walk(network.cls.node)
