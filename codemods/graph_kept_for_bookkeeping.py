@@ -15,7 +15,8 @@ updates in its forward. Memory grows from pass to pass, and a long epoch ends wi
 Preconditions:
 
 * the value adds up or is listed from pass to pass. What replaces the value of the pass before keeps one
-  graph, and a list that is emptied in every pass keeps none;
+  graph, and a list that is emptied in every pass keeps none. A sum that begins anew in some passes, under a
+  condition, adds up in the others;
 * no backward walks what is kept, whichever way undecided conditions go: no sum that is backpropagated every
   few steps, no log probabilities that are stacked for the loss at the end of an episode;
 * whoever tried would fail: it is a loss, and the backward of the pass has freed its graph, so that a second
@@ -124,7 +125,7 @@ def _survey(program: Program, run: Run) -> Survey:
     used = walked | {edge.node for node in walked for edge in node.edges}
     outside = _outside(run)
     sums: set[Node] = set()
-    for node, edge in _added_up(run, used):
+    for node, edge in _added_up(program, run, used):
         if not sums.isdisjoint(reach([(edge.node, True)])):
             continue  # What is told of another sum mends this one.
         kept = _kept(program, run, node, edge, walked, outside)
@@ -184,6 +185,8 @@ def _is_out_of_use(
     """
     if backward is None:
         left = all(node.freed_by is None and not node.maybe_freed for node in graph)  # retain_graph=True
+        # Of a network that cannot be seen it is not known what of its graph there was to free.
+        left = left or _is_a_loss(run, added, walked)
         return left and kept not in outside and not walked.isdisjoint(graph)
     return kept not in outside or _is_a_loss(run, added, walked)
 
@@ -210,13 +213,16 @@ def _here(site: ast.AST, stack: Stack) -> ast.AST:
 # ---------------------------------------------------------------------------- what adds up
 
 
-def _added_up(run: Run, walked: set[Node]) -> Iterator[tuple[Node, Edge]]:
+def _added_up(program: Program, run: Run, walked: set[Node]) -> Iterator[tuple[Node, Edge]]:
     """Each operation whose result is made with its own result of an earlier pass, and what is new in it.
 
     Only what no backward walks counts: a state that is handed on in training is another mistake.
     """
     nodes = [node for node in run.nodes if node not in walked and not (node.foreign or node.opaque)]
-    if not any(_loop(edge.node, node) for node in nodes for edge in node.edges if edge.node not in walked):
+    alone = {node for node in nodes if len(node.edges) == 1 and _goes_on(program, node)}
+    if not alone and not any(
+        _loop(edge.node, node) for node in nodes for edge in node.edges if edge.node not in walked
+    ):
         return
     before: dict[Node, set[ast.AST]] = {}
     """For each node, the places of what was computed in earlier passes that it holds on to."""
@@ -230,10 +236,37 @@ def _added_up(run: Run, walked: set[Node]) -> Iterator[tuple[Node, Edge]]:
                     held.add(edge.node.site)
         before[node] = held
     for node in nodes:
-        if node.site in before[node]:
+        if node.site in before[node] or node in alone:
             for edge in node.edges:
                 if not before.get(edge.node) and _loop(edge.node, node) is None:
                     yield node, edge
+
+
+def _goes_on(program: Program, node: Node) -> bool:
+    """Whether what a pass adds to is what the pass before left, but for passes that begin anew at the end.
+
+    ``total += loss; if i % 100 == 0: print(total); total = 0``: the few passes that are run may be those.
+    """
+    if not isinstance(node.site, ast.AugAssign) or not node.path or node.site.lineno <= 0:
+        return False
+    loop, target = node.path[-1][0], ast.unparse(node.site.target)
+    around = program.ancestors(node.site)
+    if loop not in around or _is_short(loop):
+        return False
+    anew = [
+        part
+        for part in walk(loop)
+        if isinstance(part, ast.Assign)
+        and target in [ast.unparse(one) for t in part.targets for one in _one_by_one(t)]
+    ]
+    return bool(anew) and all(
+        any(isinstance(outer, ast.If) and outer not in around for outer in program.ancestors(part))
+        for part in anew
+    )
+
+
+def _one_by_one(target: ast.expr) -> list[ast.expr]:
+    return target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
 
 
 def _loop(older: Node, node: Node) -> ast.AST | None:

@@ -15,7 +15,9 @@ network trains on, without the regularisation it was given, and as a rule worse.
 Preconditions:
 
 * a pass of a loop computes something with the network before it puts the network into evaluation mode; the
-  next pass computes the same in evaluation mode, and differentiates it;
+  next pass computes the same in evaluation mode, and differentiates it; or a function that has put it into
+  that mode, and has run it for an evaluation, is over when it is called there (an agent that acts, and then
+  learns). No step has then seen the right mode, so that running it cannot prove the repair;
 * nothing that the model cannot see gets hold of the network in between;
 * something in the network depends on the mode: dropout, a normalisation with running statistics, a
   transformer, a class that asks for `self.training`, or a part that is not known.
@@ -36,6 +38,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from gradfix.autograd.graph import ModeChange, ModuleCall
 from gradfix.autograd.modes import depends_on_mode
@@ -55,6 +58,8 @@ class Left:
     """What puts them into evaluation mode, by place."""
     calls: dict[ast.AST, ModuleCall] = field(default_factory=dict)
     """Where they train, by place."""
+    before: bool = False
+    """Whether the first pass trains so as well: an evaluation before it has left them in that mode."""
     shared: bool = False
     """Whether such a place is in a function that evaluation calls as well."""
 
@@ -66,8 +71,15 @@ class Left:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each loop whose passes leave networks in evaluation mode that the next pass trains."""
+    survey = cache(left_in_evaluation)
     for entry in program.entries:
-        for left in entry.certain(left_in_evaluation, lambda found: found.first, raises=False):
+        seen = [left for run in entry.runs for left in survey(run).values()]
+        for left in entry.certain(
+            survey,
+            lambda found: found.first,
+            raises=False,
+            against=lambda run, seen=seen: _evaluated(run, seen),  # type: ignore[misc]
+        ):
             if not _may_be_last(program, left):
                 yield _finding(program, left)
 
@@ -75,24 +87,65 @@ def find(program: Program) -> Iterator[Finding]:
 def left_in_evaluation(run: Run) -> dict[Hashable, Left]:
     """By loop: what its passes leave in evaluation mode, and train in that mode afterwards."""
     found: dict[Hashable, Left] = {}
-    before: dict[tuple[ast.AST, object], list[ModuleCall]] = {}
+    alike: dict[tuple[ast.AST, object], list[ModuleCall]] = {}
     for call in run.module_calls:
-        before.setdefault((call.site, call.module), []).append(call)
+        alike.setdefault((call.site, call.module), []).append(call)
     differentiating = (b for b in backwards(run) if b.certain and b.accumulates)
     trained = {call for event in differentiating for call in calls_in(event.visited)}
+    differentiated = {call for event in backwards(run) for call in calls_in(event.visited)}
     for call in sorted(trained, key=lambda one: one.serial):
         if call.training is not False or call.mode is None or not depends_on_mode(call.module):
             continue
-        same = before[call.site, call.module]
+        same = alike[call.site, call.module]
         earlier = next((one for one in reversed(same) if one.serial < call.mode.serial), None)
         loop = _loop_between(earlier, call) if earlier is not None and earlier.training is not False else None
+        before = loop is None and _is_over(run, call, call.mode, differentiated)
+        if before:
+            loop = _loop_after(call.mode, call)
         if loop is None:
             continue
         left = found.setdefault(loop, Left(loop))
+        left.before = left.before or before
         left.changes.setdefault(call.mode.site, call.mode)
         left.calls.setdefault(call.site, call)
         left.shared = left.shared or any(one not in trained for one in same)
     return found
+
+
+def _is_over(run: Run, call: ModuleCall, mode: ModeChange, differentiated: set[ModuleCall]) -> bool:
+    """Whether an `eval()` was for the evaluation of a function that has returned when a network is called."""
+    if not mode.calls or mode.calls[-1] in (site for site, _ in call.stack):
+        return False
+    return any(
+        other.module is call.module
+        and other.mode is mode
+        and other.serial < call.serial
+        and other not in differentiated
+        and mode.calls[-1] in (site for site, _ in other.stack)
+        for other in run.module_calls
+    )
+
+
+def _loop_after(mode: ModeChange, call: ModuleCall) -> ast.For | ast.While | ast.AsyncFor | None:
+    """The outermost loop around a call that begins after an `eval()`, else the innermost one around it."""
+    loop = next((at for number, at in enumerate(call.path) if mode.path[number : number + 1] != (at,)), None)
+    loop = loop or (call.path[-1] if call.path else None)
+    return loop[0] if loop is not None and isinstance(loop[0], (ast.For, ast.While, ast.AsyncFor)) else None
+
+
+def _evaluated(run: Run, seen: list[Left]) -> set[ast.AST]:
+    """Where networks are put into evaluation mode, as far as it matters to what runs have shown.
+
+    An evaluation after the loop is none of its passes'.
+    """
+    loops = {left.loop for left in seen}
+    before = {site for left in seen if left.before for site in left.changes}
+    return {
+        event.site
+        for event in run.events
+        if isinstance(event, ModeChange)
+        and (event.site in before or any(loop in loops for loop, _ in event.path))
+    }
 
 
 def _loop_between(earlier: ModuleCall, later: ModuleCall) -> ast.For | ast.While | ast.AsyncFor | None:
@@ -144,12 +197,11 @@ def _finding(program: Program, left: Left) -> Finding:
     names = list(dict.fromkeys(shown(program, network(call)) for call in calls))
     several = " and ".join(f"`{name}`" for name in names)
     goes = "goes" if len(names) == 1 else "go"
+    how = "the first pass trains in training mode, the next ones in evaluation mode"
+    how = "this trains in evaluation mode" if left.before else how
     notes = [
         *(note(site, "evaluation mode begins here, and nothing ends it") for site in left.changes),
-        *(
-            note(call.site, "the first pass trains in training mode, the next ones in evaluation mode")
-            for call in calls
-        ),
+        *(note(call.site, how) for call in calls),
     ]
     message = f"{several} {goes} on training in evaluation mode: nothing calls `train()` again"
     assert isinstance(left.first, ast.Call)

@@ -22,7 +22,7 @@ import pytest
 from cases import CASES, Case
 from typer.testing import CliRunner
 
-from gradfix import pipeline
+from gradfix import pipeline, reviewing
 from gradfix.cli import app
 from gradfix.pipeline import Options, Wishes
 from gradfix.verify.judging import judge
@@ -71,7 +71,7 @@ def judged(old: Path, text: str, folder: Path, seeds: Sequence[int] = SEEDS) -> 
     assert isinstance(options, Options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gradfix.verify.judging.judge", functools.partial(judge, seeds=seeds))
-        (file,) = pipeline.judge(str(old), str(new), options)
+        (file,) = reviewing.judge(str(old), str(new), options)
     assert not file.problems
     assert file.judgement is not None
     assert len(file.judgement.verdicts) == len(file.findings) > 0
