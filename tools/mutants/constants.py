@@ -263,7 +263,15 @@ OPERATORS: dict[str, Callable[[Code], Iterator[Plan]]] = {
     "backward-removed": backward_removed,
 }
 CONSTANT = frozenset({"trained-target", "undetached-advantage", "gradients-nobody-consumes", "leaking-loss"})
-CUT = frozenset({"step-without-gradients", "loss-left-out", "gradients-nobody-consumes"})
+CUT = frozenset(
+    {
+        "step-without-gradients",
+        "loss-left-out",
+        "gradients-nobody-consumes",
+        "loss-without-graph",
+        "detached-term",
+    }
+)
 EXPECTED: dict[str, frozenset[str]] = {
     "no-grad-decorator-dropped": CONSTANT,
     "fake-detached": CUT,

@@ -152,6 +152,8 @@ WIRING = frozenset(
         "missing-zero-grad",
         "misplaced-zero-grad",
         "stale-forward",
+        "wrong-optimizer",
+        "stepped-twice",
     }
 )
 EXPECTED: dict[str, frozenset[str]] = {
