@@ -1856,7 +1856,7 @@ def test_another_mode_of_training_clears_nothing_for_this_one(
     assert ("missing-zero-grad" in codes) is told
 
 
-LEARNER = """
+POLICY = """
 import torch
 from torch import nn
 
@@ -1887,5 +1887,5 @@ BY_CHOICE = """if config.adversarial:
 def test_a_step_finds_nothing_only_where_no_condition_decides_what_it_moves(
     optimizer: str, told: bool, options: Options
 ) -> None:
-    code = LEARNER.format(optimizer=optimizer)
+    code = POLICY.format(optimizer=optimizer)
     assert ("step-without-gradients" in [name for name, _ in found(code, options)]) is told
