@@ -17,7 +17,8 @@ Preconditions:
 * a pass of a loop computes something with the network before it puts the network into evaluation mode; the
   next pass computes the same in evaluation mode, and differentiates it; or a function that has put it into
   that mode, and has run it for an evaluation, is over when it is called there (an agent that acts, and then
-  learns). No step has then seen the right mode, so that running it cannot prove the repair;
+  learns), and nothing else has put it into that mode before. No step has then seen the right mode, so that
+  running it cannot prove the repair;
 * nothing that the model cannot see gets hold of the network in between;
 * something in the network depends on the mode: dropout, a normalisation with running statistics, a
   transformer, a class that asks for `self.training`, or a part that is not known.
@@ -113,13 +114,25 @@ def left_in_evaluation(run: Run) -> dict[Hashable, Left]:
 
 
 def _is_over(run: Run, call: ModuleCall, mode: ModeChange, differentiated: set[ModuleCall]) -> bool:
-    """Whether an `eval()` was for the evaluation of a function that has returned when a network is called."""
-    if not mode.calls or mode.calls[-1] in (site for site, _ in call.stack):
-        return False
+    """Whether a network trains after evaluations that are over, and were all that has set its mode.
+
+    Who freezes statistics on purpose has said `eval()` for what trains, and not in a function that evaluates.
+    """
+    at: ModeChange | None = mode
+    around = {site for site, _ in call.stack}
+    while at is not None and at.training is False:
+        if not at.calls or at.calls[-1] in around or not _evaluates(run, call, at, differentiated):
+            return False
+        at = at.before
+    return at is None or at.training is True
+
+
+def _evaluates(run: Run, call: ModuleCall, mode: ModeChange, differentiated: set[ModuleCall]) -> bool:
+    """Whether the function that puts a network into evaluation mode calls it, and nothing walks that."""
     return any(
         other.module is call.module
-        and other.mode is mode
-        and other.serial < call.serial
+        and mode.serial < other.serial < call.serial
+        and other.training is False
         and other not in differentiated
         and mode.calls[-1] in (site for site, _ in other.stack)
         for other in run.module_calls

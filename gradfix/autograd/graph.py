@@ -491,6 +491,8 @@ class ModeChange(Event):
 
     training: Tri
     """None: it is not known into which."""
+    before: ModeChange | None = None
+    """What had put it into the mode that it had before, if anything."""
 
 
 class OptimizerState:

@@ -188,7 +188,8 @@ def set_mode(run: Run, network: Module | Opaque, training: Tri, node: ast.AST | 
     change = None
     if node is not None:
         calls = tuple(call for call, _ in run.stack)
-        change = ModeChange(run.home(node), run.path, run.next_serial(), training, calls=calls)
+        before = run.mode_of.get(network)
+        change = ModeChange(run.home(node), run.path, run.next_serial(), training, before, calls=calls)
         run.events.append(change)
     for part_ in _below(network, {}) if isinstance(network, Module) else [network]:
         if change is not None:
