@@ -40,11 +40,12 @@ from functools import cache, lru_cache, partial
 from gradfix.autograd.cuts import cut_off
 from gradfix.autograd.graph import reach
 from gradfix.autograd.questions import backwards
-from gradfix.autograd.relevance import LOOPS, Relevance, walk
+from gradfix.autograd.relevance import Relevance, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Decorate, Edit, Effect, Enclose, Finding, Fix, Span
 from gradfix.edits import note, torch_name
+from gradfix.syntax import LOOPS
 
 Phase = ast.FunctionDef | ast.For | ast.While
 

@@ -50,6 +50,7 @@ from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Severity, Span
 from gradfix.edits import asking, insert, line, note, offered, shown
 from gradfix.segments import call_method
+from gradfix.syntax import last_name
 
 SAME_TYPE = ("to", "double", "half", "bfloat16", "type", "contiguous")
 """What gives the very tensor where it has that type already."""
@@ -206,9 +207,7 @@ def _on_the_cpu(program: Program, call: ast.Call) -> bool:
         return False
     if "set_default_" in program.text:
         return False
-    return (
-        made.func.attr if isinstance(made.func, ast.Attribute) else getattr(made.func, "id", "")
-    ) in MAKING
+    return last_name(made) in MAKING
 
 
 def _copied(program: Program, call: ast.Call, moved: ast.Call, backward: Backward) -> Finding:

@@ -52,9 +52,9 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor
 from gradfix.codemod import Effect, Finding, Fix, Span
-from gradfix.edits import detach_at, note, shown
+from gradfix.edits import detach_at, note, shown, targets_in
+from gradfix.syntax import LOOPS
 
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
 SHORT = 8
 """A loop over so few numbers keeps so few graphs that nobody notices."""
 
@@ -257,16 +257,12 @@ def _goes_on(program: Program, node: Node) -> bool:
         part
         for part in walk(loop)
         if isinstance(part, ast.Assign)
-        and target in [ast.unparse(one) for t in part.targets for one in _one_by_one(t)]
+        and target in [ast.unparse(one) for t in part.targets for one in targets_in(t)]
     ]
     return bool(anew) and all(
         any(isinstance(outer, ast.If) and outer not in around for outer in program.ancestors(part))
         for part in anew
     )
-
-
-def _one_by_one(target: ast.expr) -> list[ast.expr]:
-    return target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
 
 
 def _loop(older: Node, node: Node) -> ast.AST | None:

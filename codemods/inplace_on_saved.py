@@ -68,6 +68,7 @@ from gradfix.diagnosis import Diagnosis, diagnose
 from gradfix.edits import insert, line, note, offered, receiver, shown
 from gradfix.out_of_place import bound_anew, out_of_place, renamed
 from gradfix.segments import call_method
+from gradfix.syntax import last_name
 
 VIEWS = frozenset(
     """view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze t transpose permute movedim
@@ -223,7 +224,7 @@ def _rewritten(program: Program, change: Change) -> Edit | None:
 
 def _result_only(program: Program, change: Change, call: ast.Call) -> Edit | None:
     """The edit of a call whose result is used, where that alone is."""
-    name = str(getattr(call.func, "attr", "") or getattr(call.func, "id", ""))
+    name = last_name(call)
     argument = _inplace(call, name)
     if argument is not None:
         if change.what != f"{name}#inplace":
@@ -306,7 +307,7 @@ def _source(program: Program, node: ast.expr | None, overwriters: set[ast.AST]) 
 
 def _may_give_back(program: Program, call: ast.Call, overwriters: set[ast.AST]) -> bool:
     """Whether the result of a call may be the tensor that it is given first."""
-    name = str(getattr(call.func, "attr", "") or getattr(call.func, "id", ""))
+    name = last_name(call)
     if call in overwriters or _inplace(call, name) is not None or "dropout" in name.lower():
         return True
     made = (
@@ -395,7 +396,7 @@ def _computed(value: ast.expr) -> bool:
         return True
     if not isinstance(value, ast.Call):
         return False
-    name = str(getattr(value.func, "attr", "") or getattr(value.func, "id", ""))
+    name = last_name(value)
     return name not in VIEWS and not name.endswith("_")
 
 

@@ -55,6 +55,7 @@ from gradfix.autograd.values import SummaryTensor
 from gradfix.codemod import Claim, Effect, Enclose, Finding, Fix, Span
 from gradfix.edits import asking, line, not_asking, note, offered, shown, torch_name
 from gradfix.out_of_place import bound_anew, bound_at, held_by
+from gradfix.syntax import last_name
 
 CALM = frozenset(
     """parameters named_parameters modules children zip range enumerate len list tuple reversed zero_grad
@@ -185,7 +186,7 @@ def _is_weight(program: Program, written: Written, target: ast.expr) -> bool:
 
 def _differentiates(call: ast.Call, name: str) -> bool:
     """Whether a call asks for the gradient with respect to a variable, or hands it to an optimizer."""
-    function = str(getattr(call.func, "attr", "") or getattr(call.func, "id", ""))
+    function = last_name(call)
     if not (function == "grad" or function[:1].isupper()):
         return False
     handed = [*call.args[1:], *(k.value for k in call.keywords)] if function == "grad" else call.args
@@ -269,7 +270,7 @@ def _calm(statement: ast.stmt) -> bool:
         if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await, ast.Return, ast.Break, ast.With)):
             return False
         if isinstance(node, ast.Call):
-            name = str(getattr(node.func, "attr", "") or getattr(node.func, "id", ""))
+            name = last_name(node)
             if name not in CALM and not (name.endswith("_") and isinstance(node.func, ast.Attribute)):
                 return False
     return True

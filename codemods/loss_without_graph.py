@@ -45,6 +45,7 @@ from gradfix.autograd.graph import Cut, Leaf
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
 from gradfix.edits import constructed, creating_graph, line, note, offered, receiver, shown, stepped
+from gradfix.syntax import last_name
 
 ENDS = {
     "detach": "`{of}` has a graph that ends here",
@@ -74,7 +75,7 @@ def _finding(program: Program, one: Graphless) -> Finding:
     raises = one.backward.failure is not None
     for leaf in one.leaves:
         if leaf.created is not None and line(leaf.created) > 0 and leaf.created not in _sites(one):
-            made = _way(leaf.created) in MAKING
+            made = last_name(leaf.created) in MAKING
             why = "this makes a leaf of its own" if made else "this silences the error"
             notes.append(note(leaf.created, f"{why}, and gives nobody a graph"))
     if raises:
@@ -99,20 +100,14 @@ def _sites(one: Graphless) -> set[ast.AST]:
     return {site for cut in one.cuts for site in cut.sites}
 
 
-def _way(site: ast.AST) -> str:
-    """What ends a graph: the name of a method, of an attribute or of a function."""
-    named = site.func if isinstance(site, ast.Call) else site
-    return named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "")
-
-
 def _ending(program: Program, cut: Cut) -> str:
     if not cut.recorded:
         return "this is computed while no graphs are recorded"
     of = _operand(cut.site)
-    way = ENDS.get(_way(cut.site))
+    way = ENDS.get(last_name(cut.site))
     if way is not None and of is not None:
         return way.format(of=shown(program, of))
-    if _way(cut.site) in MAKING:
+    if last_name(cut.site) in MAKING:
         return "this makes a new tensor, without the graph of what it is made of"
     return "this has no derivative: the graph ends here"
 
@@ -123,7 +118,7 @@ def _advice(one: Graphless) -> str:
     cut = one.cuts[0]
     if not cut.recorded:
         return "compute what the loss is computed of with graphs recorded, or another loss"
-    if _way(cut.site) in ENDS or _way(cut.site) in MAKING:
+    if last_name(cut.site) in ENDS or last_name(cut.site) in MAKING:
         return "compute the loss with operations of torch, on what still has its graph"
     return "compute the loss of what this is computed of, by operations that have a derivative"
 
@@ -180,7 +175,7 @@ def _restored(program: Program, cut: Cut) -> list[Edit] | None:
 
 def _going_on(program: Program, site: ast.expr, code: dict[ast.AST, str], listed: bool | None) -> str | None:
     """What an operation is replaced by that hands no graph on; what is in it and was replaced is taken in."""
-    operand, way = _operand(site), _way(site)
+    operand, way = _operand(site), last_name(site)
     if operand is None:
         return None
     if way == "grad" and isinstance(site, ast.Call):
@@ -217,7 +212,7 @@ def _is_cut(site: ast.expr) -> bool:
     if isinstance(site, ast.Attribute):
         return site.attr == "data"
     method = isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute) and not site.args
-    return method and _way(site) in ("detach", "item")
+    return method and last_name(site) in ("detach", "item")
 
 
 def _unasked(program: Program, leaf: Leaf, sites: set[ast.AST]) -> list[Edit] | None:

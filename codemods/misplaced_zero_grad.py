@@ -72,8 +72,7 @@ from gradfix.autograd.turns import misdirected
 from gradfix.autograd.values import Module, Optimizer
 from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement, Span
 from gradfix.edits import clearing_place, insert, move, note, offered, receiver, stepped
-
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
+from gradfix.syntax import LOOPS
 
 
 @dataclass(eq=False)

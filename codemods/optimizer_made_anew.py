@@ -43,6 +43,8 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, Span
 from gradfix.edits import line, move, names_bound, names_read, note, offered, stepped
+from gradfix.guards import assigned_again
+from gradfix.syntax import last_name
 
 KEEPING = frozenset("Adam AdamW Adamax NAdam RAdam RMSprop Adadelta Adagrad".split())
 """Optimizers that keep averages of gradients, whatever they are told."""
@@ -157,21 +159,11 @@ def _constant(program: Program, value: ast.expr, loop: ast.AST, home: ast.AST) -
     for node in ast.walk(value):
         if isinstance(node, ast.Name) and node.id in bound:
             return False
-        if isinstance(node, ast.Attribute) and _assigned_again(program, node.attr):
+        if isinstance(node, ast.Attribute) and assigned_again(program, node.attr):
             return False
         if isinstance(node, (ast.Call, ast.Subscript, ast.Await)):
             return False
     return True
-
-
-def _assigned_again(program: Program, attribute: str) -> bool:
-    """Whether an attribute of that name is assigned outside of constructors."""
-    stores = (
-        node
-        for node in ast.walk(program.tree)
-        if isinstance(node, ast.Attribute) and node.attr == attribute and not isinstance(node.ctx, ast.Load)
-    )
-    return any(getattr(program.function(node), "name", "") != "__init__" for node in stores)
 
 
 def _one_training(program: Program, one: Anew) -> bool:
@@ -195,20 +187,20 @@ def _counts(loop: ast.For | ast.While) -> bool:
     if isinstance(loop, ast.While):
         return True
     called = loop.iter
-    while isinstance(called, ast.Call) and _called(called) in WRAPPING - {"trange"} and called.args:
+    while isinstance(called, ast.Call) and last_name(called) in WRAPPING - {"trange"} and called.args:
         called = called.args[0]
-    return isinstance(called, ast.Call) and _called(called) in ("range", "trange")
+    return isinstance(called, ast.Call) and last_name(called) in ("range", "trange")
 
 
 def _same_batches(program: Program, within: ast.For, loop: ast.AST) -> bool:
     """Whether a loop goes over what is the same in each pass of the loop around it."""
     over: ast.expr = within.iter
-    while isinstance(over, ast.Call) and _called(over) in WRAPPING and over.args:
+    while isinstance(over, ast.Call) and last_name(over) in WRAPPING and over.args:
         over = over.args[0]
     if isinstance(over, ast.Name) and program.function(within) is program.function(loop):
         return over.id not in names_bound(loop)
     if isinstance(over, ast.Attribute):
-        return not _assigned_again(program, over.attr) and not names_bound(loop) & names_read(over)
+        return not assigned_again(program, over.attr) and not names_bound(loop) & names_read(over)
     return isinstance(over, ast.Name) and _handed_in(program, within, loop, over.id)
 
 
@@ -231,10 +223,6 @@ def _handed_in(program: Program, within: ast.For, loop: ast.AST, name: str) -> b
     return bool(calls)
 
 
-def _called(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-
-
 def _handed_on(program: Program, one: Anew, bodies: list[ast.AST]) -> bool:
     """Whether the optimizer is given to a schedule, or to anything else that is not of this file."""
     try:
@@ -249,7 +237,7 @@ def _handed_on(program: Program, one: Anew, bodies: list[ast.AST]) -> bool:
     for call in (n for body in bodies for n in ast.walk(body) if isinstance(n, ast.Call)):
         given = [*call.args, *(k.value for k in call.keywords)]
         if any(ast.unparse(value) in names for value in given):
-            if _called(call) not in defined and _called(call) not in ("step", "unscale_"):
+            if last_name(call) not in defined and last_name(call) not in ("step", "unscale_"):
                 return True
     return len(names) != 1
 

@@ -35,7 +35,7 @@ from gradfix.autograd.questions import of_kind, steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
-from gradfix.edits import line, note, offered, shown, stepped
+from gradfix.edits import line, note, offered, shown, stepped, with_argument
 
 
 class Untrained(NamedTuple):
@@ -84,7 +84,6 @@ def _fixes(program: Program, site: ast.Call) -> Iterator[Fix]:
     if said is not None:
         edit = ReplaceExpression(Span.of(said), "False")
     else:
-        inner = program.segment(site)[:-1].rstrip().removesuffix(",")
-        edit = ReplaceExpression(Span.of(site), f"{inner}, use_reentrant=False)")
+        edit = ReplaceExpression(Span.of(site), with_argument(program, site, "use_reentrant=False"))
     claim = Claim(unchanged=(), same_forwards=False)
     yield Fix("checkpoint in the other way", Effect.CHANGES, (edit,), claim)

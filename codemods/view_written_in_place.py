@@ -42,6 +42,7 @@ from gradfix.autograd.values import Tensor
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.edits import line, note, offered, shown
 from gradfix.out_of_place import bound_anew, bound_at, held_by, out_of_place, read_again, renamed
+from gradfix.syntax import last_name
 
 TAKING_APART = frozenset({"chunk", "split", "unbind", "split_with_sizes"})
 
@@ -139,7 +140,7 @@ def _taken_apart(program: Program, apart: ast.AST) -> set[str] | None:
         return None
     outer = program.parent(apart)
     if isinstance(apart, ast.Call):
-        name = str(getattr(apart.func, "attr", "") or getattr(apart.func, "id", ""))
+        name = last_name(apart)
         if name in TAKING_APART:
             assert isinstance(apart, ast.Call)
             whole = apart.func.value if isinstance(apart.func, ast.Attribute) else apart.args[0]

@@ -11,6 +11,7 @@ from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.questions import backwards, between, steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
+from gradfix.syntax import last_name
 
 
 class Waiting(NamedTuple):
@@ -72,12 +73,12 @@ def _window(test: ast.expr, loop: ast.For) -> tuple[ast.expr | None, str | None]
 def counts_from_start(loop: ast.For) -> ast.expr | None:
     """What a loop goes through, where its variable counts from 0."""
     over = loop.iter
-    if isinstance(over, ast.Call) and _called(over) == "tqdm" and over.args:
+    if isinstance(over, ast.Call) and last_name(over) == "tqdm" and over.args:
         over = over.args[0]
     plain = isinstance(over, ast.Call) and len(over.args) == 1 and not over.keywords
     return (
         over.args[0]
-        if plain and isinstance(over, ast.Call) and _called(over) in ("enumerate", "range")
+        if plain and isinstance(over, ast.Call) and last_name(over) in ("enumerate", "range")
         else None
     )
 
@@ -87,14 +88,10 @@ def _counter(loop: ast.For) -> str | None:
     target, over = loop.target, loop.iter
     if not isinstance(over, ast.Call):
         return None
-    if _called(over) == "tqdm" and over.args and isinstance(over.args[0], ast.Call):
+    if last_name(over) == "tqdm" and over.args and isinstance(over.args[0], ast.Call):
         over = over.args[0]
-    if _called(over) == "enumerate" and isinstance(target, ast.Tuple) and target.elts:
+    if last_name(over) == "enumerate" and isinstance(target, ast.Tuple) and target.elts:
         target = target.elts[0]
-    elif _called(over) not in ("range", "trange") or len(over.args) != 1:
+    elif last_name(over) not in ("range", "trange") or len(over.args) != 1:
         return None
     return target.id if isinstance(target, ast.Name) else None
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")

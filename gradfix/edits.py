@@ -22,6 +22,7 @@ from gradfix.codemod import (
     Span,
 )
 from gradfix.segments import call_method, source_segment
+from gradfix.syntax import last_name
 
 RETAIN_POSITION = {"backward": 1, "grad": 3}
 """Where ``retain_graph`` stands when given by position: ``backward(gradient, retain_graph)``."""
@@ -37,7 +38,7 @@ def retain_argument(call: ast.AST) -> str | int | None:
         if keyword.arg == "retain_graph":
             literal = isinstance(keyword.value, ast.Constant) and keyword.value.value is True
             return "retain_graph" if literal else None
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = last_name(call)
     position = RETAIN_POSITION.get(name, 1)
     if name == "backward" and isinstance(call.func, ast.Attribute) and _is_module(call.func.value):
         position = 2  # torch.autograd.backward(tensors, grad_tensors, retain_graph)
@@ -97,26 +98,27 @@ def add_retain(program: Program, backward: Event) -> Edit | None:
     site = backward.site
     if not isinstance(site, ast.Call) or any(k.arg in ("retain_graph", None) for k in site.keywords):
         return None
-    text = program.segment(site)
-    inner = text[:-1].rstrip()
-    if not (site.args or site.keywords):
-        code = f"{inner}retain_graph=True)"
-    else:
-        code = f"{inner.removesuffix(',')}, retain_graph=True)"
-    return ReplaceExpression(Span.of(site), code)
+    return ReplaceExpression(Span.of(site), with_argument(program, site, "retain_graph=True"))
+
+
+def with_argument(program: Program, call: ast.Call, argument: str) -> str:
+    """The text of a call with one more argument at the end."""
+    inner = program.segment(call)[:-1].rstrip()
+    if not (call.args or call.keywords):
+        return f"{inner}{argument})"
+    return f"{inner.removesuffix(',')}, {argument})"
 
 
 def creating_graph(program: Program, call: ast.Call) -> str | None:
     """A call of ``torch.autograd.grad`` that gives the gradient a graph; None if it is not known how."""
-    text = program.segment(call)
     given = next((keyword for keyword in call.keywords if keyword.arg == "create_graph"), None)
     if len(call.args) > 4 or any(keyword.arg is None for keyword in call.keywords):
         return None
     if given is None:
-        return f"{text[:-1].rstrip().removesuffix(',')}, create_graph=True)"
+        return with_argument(program, call, "create_graph=True")
     if not isinstance(given.value, ast.Constant):
         return None
-    start = Span.of(call)
+    text, start = program.segment(call), Span.of(call)
     old, place = program.segment(given.value), Span.of(given.value)
     before = source_segment(program.text, Span(start.line, start.column, place.line, place.column))
     return f"{before}True{text[len(before) + len(old) :]}"

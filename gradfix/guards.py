@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.questions import backwards, steps, zeros
 from gradfix.autograd.training_step import Entry, Program
+from gradfix.syntax import LOOPS, last_name
 
 FINITE = frozenset({"isfinite", "isnan", "isinf"})
 """What a script asks in order to leave out a pass whose loss or gradients are no numbers."""
@@ -21,7 +22,6 @@ SYNCHRONISING = frozenset({"sync_gradients"})
 """Attributes of frameworks that count passes by themselves."""
 PURE = frozenset({"len", "isinstance", "hasattr", "getattr", "bool", "int", "max", "min", "abs"})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
 EXPANDED = 4
 """How many assignments behind each other are looked through: ``due = (i + 1) % n == 0``."""
 
@@ -179,7 +179,7 @@ def _means(program: Program, test: ast.expr, region: ast.AST) -> Means:
         n
         for n in nodes
         if (isinstance(n, ast.Name) and n.id in names)
-        or (isinstance(n, ast.Attribute) and _moves(program, n.attr))
+        or (isinstance(n, ast.Attribute) and assigned_again(program, n.attr))
     ]
     if not varying:
         return Means.NOTHING
@@ -220,7 +220,7 @@ def _text(node: ast.AST) -> str:
     return ast.unparse(node)
 
 
-def _moves(program: Program, attribute: str) -> bool:
+def assigned_again(program: Program, attribute: str) -> bool:
     """Whether an attribute of that name is assigned outside of constructors."""
     for node in ast.walk(program.tree):
         if isinstance(node, ast.Attribute) and node.attr == attribute and _bound(node):
@@ -245,18 +245,14 @@ def _numbers(region: ast.AST) -> set[str]:
     if not isinstance(region, (ast.For, ast.AsyncFor)) or not isinstance(region.iter, ast.Call):
         return set()
     counting = region.iter
-    if counting.args and isinstance(counting.args[0], ast.Call) and _called(counting) != "enumerate":
+    if counting.args and isinstance(counting.args[0], ast.Call) and last_name(counting) != "enumerate":
         counting = counting.args[0]  # tqdm(enumerate(batches))
-    name, target = _called(counting), region.target
+    name, target = last_name(counting), region.target
     if name == "enumerate" and isinstance(target, ast.Tuple) and target.elts:
         target = target.elts[0]
     elif name not in ("range", "trange"):
         return set()
     return {target.id} if isinstance(target, ast.Name) else set()
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
 
 
 def _begun_again(region: ast.AST) -> set[str]:

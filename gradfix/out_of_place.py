@@ -13,6 +13,7 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Edit, ReplaceStatement, Span
 from gradfix.segments import enclosed
+from gradfix.syntax import last_name
 
 
 def out_of_place(method: str) -> str | None:
@@ -154,7 +155,7 @@ def _without_its_values(program: Program, node: ast.AST) -> bool:
         return outer.arg == "inputs"
     if not isinstance(outer, ast.Call):
         return False
-    function = getattr(outer.func, "attr", getattr(outer.func, "id", ""))
+    function = last_name(outer)
     return function == "len" or (function == "grad" and inner in outer.args[1:])
 
 

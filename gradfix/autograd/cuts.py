@@ -14,6 +14,7 @@ from gradfix.autograd.graph import Backward, Cut, Event, Leaf, Node, OptimizerSt
 from gradfix.autograd.questions import backwards, between, calls_in, steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import Opaque, Tensor
+from gradfix.syntax import last_name
 
 
 @dataclass(eq=False)
@@ -184,8 +185,7 @@ def _behind(cut: Cut) -> Iterator[Leaf]:
 
 def of_gradient(cut: Cut) -> bool:
     """Whether the graph ends because a gradient was computed without one."""
-    function = cut.site.func if isinstance(cut.site, ast.Call) else None
-    return "grad" in (getattr(function, "attr", ""), getattr(function, "id", ""))
+    return isinstance(cut.site, ast.Call) and last_name(cut.site) == "grad"
 
 
 def cut_off(run: Run) -> set[Node]:

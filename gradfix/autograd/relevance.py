@@ -15,6 +15,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
+from gradfix.syntax import LOOPS
+
 MOVES = ("backward", "manual_backward", "step", "zero_grad")
 """Calls that move gradients or parameters."""
 SHAPES = (
@@ -31,7 +33,6 @@ ASSIGNED = re.compile(r"\s*=(?!=)")
 SEARCHES = 100
 """From so many names on, to search the text for each takes longer than to find all that it holds."""
 
-LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 

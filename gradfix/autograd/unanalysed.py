@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from typing import Literal
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.relevance import LOOPS, is_differentiation, walk
+from gradfix.autograd.relevance import is_differentiation, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.codemod import Unanalysed
+from gradfix.syntax import LOOPS
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

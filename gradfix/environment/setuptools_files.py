@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gradfix.environment.reading import Collected, Project, Stated
+from gradfix.syntax import last_name
 
 
 def of_setup_cfg(path: Path, project: Project) -> Stated:
@@ -37,7 +38,7 @@ def of_setup_py(path: Path, project: Project) -> Stated:
     names = _assigned(tree)
     python = ""
     for call in ast.walk(tree):
-        if not isinstance(call, ast.Call) or _called(call) != "setup":
+        if not isinstance(call, ast.Call) or last_name(call) != "setup":
             continue
         for keyword in call.keywords:
             if keyword.arg == "install_requires":
@@ -49,17 +50,6 @@ def of_setup_py(path: Path, project: Project) -> Stated:
             elif keyword.arg == "python_requires":
                 python = next(iter(_strings(keyword.value, names) or [""]))
     return collected.stated(path, python_requires=python)
-
-
-def _called(call: ast.Call) -> str:
-    function = call.func
-    return (
-        function.id
-        if isinstance(function, ast.Name)
-        else function.attr
-        if isinstance(function, ast.Attribute)
-        else ""
-    )
 
 
 def _assigned(tree: ast.Module) -> dict[str, ast.expr]:

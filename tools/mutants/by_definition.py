@@ -15,6 +15,7 @@ from functools import lru_cache
 from syntax import FUNCTIONS, LOOPS, Code, Plan, Project, method_of, without_head
 
 from gradfix.codemod import MoveStatement, RemoveStatement, ReplaceExpression, Span
+from gradfix.edits import targets_in
 
 Loop = ast.For | ast.While | ast.AsyncFor
 CUTTING = frozenset({"item", "detach", "numpy", "tolist"})
@@ -197,7 +198,7 @@ def _grows(code: Code, loop: ast.AST, node: ast.AST, target: ast.expr) -> bool:
         return False
     for part in ast.walk(loop):
         bound = isinstance(part, ast.Assign) and part is not node
-        bound = bound and any(text in map(ast.unparse, _targets(t)) for t in part.targets)  # type: ignore[attr-defined]
+        bound = bound and any(text in map(ast.unparse, targets_in(t)) for t in part.targets)  # type: ignore[attr-defined]
         emptied = (
             method_of(part) in ("clear", "pop", "popleft", "reset") and ast.unparse(part.func.value) == text
         )  # type: ignore[attr-defined]
@@ -230,20 +231,12 @@ def _bound_to(scope: ast.AST, text: str) -> Iterator[ast.expr]:
         if not isinstance(node, ast.Assign):
             continue
         for target in node.targets:
-            targets = list(_targets(target))
+            targets = targets_in(target)
             paired = (
                 isinstance(node.value, (ast.Tuple, ast.List)) and len(node.value.elts) == len(targets) > 1
             )
             values = node.value.elts if paired else [node.value] * len(targets)  # type: ignore[attr-defined]
             yield from (value for one, value in zip(targets, values) if ast.unparse(one) == text)
-
-
-def _targets(target: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(target, (ast.Tuple, ast.List)):
-        for one in target.elts:
-            yield from _targets(one)
-    else:
-        yield target
 
 
 def _names(node: ast.AST) -> set[str]:
@@ -681,7 +674,7 @@ def _depends_on_mode(code: Code, network: str) -> bool:
         for node in ast.walk(code.tree)
         if isinstance(node, ast.Assign)
         and any(
-            ast.unparse(t).rsplit(".", 1)[-1] == last for target in node.targets for t in _targets(target)
+            ast.unparse(t).rsplit(".", 1)[-1] == last for target in node.targets for t in targets_in(target)
         )
     ]
     if any(MODES.search(ast.unparse(value)) for value in made):

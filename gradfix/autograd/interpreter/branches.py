@@ -9,6 +9,7 @@ from gradfix.autograd.matching import as_if
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Flow, Run, expression, statement
 from gradfix.autograd.values import Condition, Frame, Index, Value
+from gradfix.syntax import last_name
 
 
 def _bails_out(body: list[ast.stmt]) -> bool:
@@ -83,9 +84,7 @@ def _asks_for_a_failure(test: ast.expr) -> bool:
         return enough(map(_asks_for_a_failure, test.values))
     negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
     asked = test.operand if isinstance(test, ast.UnaryOp) else test
-    names = {
-        getattr(n.func, "attr", getattr(n.func, "id", "")) for n in walk(asked) if isinstance(n, ast.Call)
-    }
+    names = {last_name(n) for n in walk(asked) if isinstance(n, ast.Call)}
     return "isfinite" in names if negated else not names.isdisjoint(NOT_FINITE)
 
 

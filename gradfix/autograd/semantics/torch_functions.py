@@ -13,12 +13,7 @@ from gradfix.autograd.semantics.adjusting import make_schedule
 from gradfix.autograd.semantics.dispatch import function, inherent_method, package
 from gradfix.autograd.semantics.layers import INPLACE, canonical_module, drops, make_module
 from gradfix.autograd.semantics.names import MODULE_METHODS
-from gradfix.autograd.semantics.operations import (
-    apply,
-    function_row,
-    unknown,
-    weak_update_of_operand,
-)
+from gradfix.autograd.semantics.operations import apply, function_row, unknown, weak_update_of_operand
 from gradfix.autograd.semantics.optimizers import follower, make_optimizer
 from gradfix.autograd.values import (
     NONE,
@@ -250,11 +245,11 @@ def _note_data(run: Run, call: Call) -> None:
         return
     if flag(call.argument("use_reentrant", len(call.args)), True) is not True:
         return
-    data = all(
+    plain = all(
         isinstance(v, Tensor) and v.requires is False and v.node is None and v.leaf is None for v in given
     )
     network = call.args[0][0]
-    if data and isinstance(network, Module):
+    if plain and isinstance(network, Module):
         leaves = [leaf for top in module_leaves(network) for leaf in top.family()]
         run.events.append(Checkpoint(run.home(call.site), run.path, run.next_serial(), leaves))
 
