@@ -15,7 +15,8 @@ Preconditions:
 
 * the step waits for a fixed number of passes, counted from the start of the loop on, and this is the only
   place where its optimizer steps;
-* nothing clears its gradients in the loop around, outside of that loop;
+* nothing clears its gradients in the loop around, outside of that loop, nor in a pass ahead of its backward:
+  where each window begins by that, so does the first one of an epoch;
 * that loop goes through something again and again. If the number of its passes is written there, it leaves a
   rest.
 
@@ -34,7 +35,9 @@ import ast
 from collections.abc import Iterator
 
 from gradfix.accumulation import Waiting, counts_from_start, waiting
-from gradfix.autograd.questions import steps, zeros
+from gradfix.autograd.graph import ZeroGrad
+from gradfix.autograd.questions import backwards, steps, zeros
+from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Severity, Span
 from gradfix.edits import line, note, offered, stepped
@@ -66,9 +69,16 @@ def _leaks(entry: Entry, one: Waiting) -> bool:
         if any(s.site is not one.step.site for s in mine) or run.strangers or run.grad_reads:
             return False
         for zero in zeros(run):
-            if zero.path and all(loop is not one.loop for loop, _ in zero.path):
+            within = any(loop is one.loop for loop, _ in zero.path)
+            if (zero.path and not within) or (within and _begins_clean(run, one, zero)):
                 return False
     return bool(owned) and optimizer.path == () and not optimizer.escaped
+
+
+def _begins_clean(run: Run, one: Waiting, zero: ZeroGrad) -> bool:
+    """Whether gradients are cleared in a pass ahead of its backward, as where each window begins."""
+    same = (b for b in backwards(run) if b.site is one.backward.site)
+    return any(zero.serial < b.serial and b.path[: len(zero.path)] == zero.path for b in same)
 
 
 def _rest(one: Waiting) -> bool | None:

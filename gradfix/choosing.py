@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gradfix.analysis import Analysis, analyse, diagnose, identity_of, is_elsewhere, run_model
-from gradfix.codemod import Edit, Effect, Finding, Fix
+from gradfix.codemod import Edit, Effect, Finding, Fix, Severity
 from gradfix.placing import placed, spans_of
 from gradfix.results import Reported
 from gradfix.source import Problem, Source
@@ -209,7 +209,8 @@ def resolved_beside(before: Analysis, made: Mapping[Finding, Fix], after: Analys
 
     A finding is recognised by its code and the text of its line, or, where a fix has changed that
     line, by the place of the line. Where a fix changes who learns from what, work may be wasted elsewhere
-    that had no consumer before, or a wrong one: that can be saved afterwards.
+    that had no consumer before, or a wrong one: that can be saved afterwards. Nor is a hint at a line that it
+    leaves alone worse than what it mends: there, the worse mistake has hidden it.
     """
     pool = [finding for finding in before.findings if finding not in made]
     redirects = any(fix.effect is not Effect.PRESERVES for fix in made.values())
@@ -235,14 +236,15 @@ def resolved_beside(before: Analysis, made: Mapping[Finding, Fix], after: Analys
         )
         if known is not None:
             pool.remove(known)
-        elif not (redirects and _only_wastes(finding) and finding.span.line in untouched):
+        elif not (redirects and _is_minor(finding) and finding.span.line in untouched):
             return None
     return pool
 
 
-def _only_wastes(finding: Finding) -> bool:
-    """Whether what a finding reports changes no gradient, and can be mended."""
-    return bool(finding.fixes) and all(fix.effect is Effect.PRESERVES for fix in finding.fixes)
+def _is_minor(finding: Finding) -> bool:
+    """Whether what a finding reports is but a hint, or changes no gradient and can be mended."""
+    wastes = bool(finding.fixes) and all(fix.effect is Effect.PRESERVES for fix in finding.fixes)
+    return wastes or finding.severity is Severity.INFO
 
 
 def _line_map(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:

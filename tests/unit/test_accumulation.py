@@ -20,6 +20,7 @@ every = 4
 for epoch in range(9):
     {before}
     for i, (x, y) in enumerate(batches()):
+        {ahead}
         loss = criterion(net(x), y)
         {loss}.backward()
         if {test}:
@@ -30,6 +31,7 @@ USUAL = {
     "optimizer": "SGD(net.parameters(), lr=0.1)",
     "criterion": "MSELoss()",
     "before": "print(epoch)",
+    "ahead": "x = x.float()",
     "loss": "loss",
     "test": "(i + 1) % every == 0",
 }
@@ -76,6 +78,7 @@ def test_what_is_divided_or_no_mean_is_not_told(options: Options, how: dict[str,
     "how",
     [
         {"before": "opt.zero_grad()"},
+        {"ahead": "if i % every == 0: opt.zero_grad()"},
         {"test": "(i + 1) % every == 0 or i + 1 == 10"},
         {"test": "(i + 1) % 1 == 0"},
         {"test": "(i + epoch) % every == 0"},
