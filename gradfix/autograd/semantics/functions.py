@@ -14,7 +14,7 @@ from gradfix.autograd.run import Impossible, Run, Stopped
 from gradfix.autograd.semantics.adjusting import make_schedule
 from gradfix.autograd.semantics.attributes import member_of
 from gradfix.autograd.semantics.dispatch import attribute, call_method, call_value, called, other_methods
-from gradfix.autograd.semantics.distributions import distribution
+from gradfix.autograd.semantics.distributions import make_distribution
 from gradfix.autograd.semantics.names import FUNCTION, GRAD_CONTEXTS
 from gradfix.autograd.semantics.operations import unknown
 from gradfix.autograd.semantics.optimizers import is_optimizer, make_own_optimizer
@@ -345,6 +345,6 @@ GRAD_MODES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable
 def inherit(run: Run, of: Instance, call: Call) -> None:
     """Set up what an object inherits from a class of torch that the model knows: distributions, schedules."""
     if any(name.startswith("torch.distributions.") for name in of.cls.outside()):
-        of.inherited = distribution(run, call)
+        of.inherited = make_distribution(run, call)
     elif any(".lr_scheduler." in name for name in of.cls.outside()):
         of.inherited = make_schedule(run, call, call.argument("last_epoch", 1))

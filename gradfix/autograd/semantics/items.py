@@ -226,8 +226,9 @@ def put_somewhere(run: Run, holder: Sequence | Mapping, value: Value, site: ast.
     """Store a value nobody knows where: whatever is read later may be the old item or the new one."""
 
     def either(old: Value) -> Value:
-        changed = tensors_in(old) or tensors_in(value)
-        return one_of(run, [old, value], site, site) if changed else old
+        graphs = any(tensor.node is not None for tensor in [*tensors_in(old), *tensors_in(value)])
+        vague = bool(tensors_in(old)) and hides_graph(value)
+        return one_of(run, [old, value], site, site) if graphs or vague else old
 
     holder.open = True
     if isinstance(holder, Sequence):
