@@ -862,6 +862,8 @@ def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:
         return [t for item in value.items for t in tensors_in(item, depth - 1)]
     if isinstance(value, Mapping):
         return [t for item in value.items.values() for t in tensors_in(item, depth - 1)]
+    if isinstance(value, Iteration):
+        return [t for part in value.parts for t in tensors_in(part, depth - 1)]
     if isinstance(value, Instance) and value.inherited is not None:
         return tensors_in(value.inherited, depth - 1)
     return []
@@ -885,6 +887,8 @@ def graphs_in(values: Iterable[Value]) -> list[Node]:
                 found.append(value.node)
         if isinstance(value, Sequence):
             work += value.items
+        elif isinstance(value, Iteration):
+            work += value.parts
         elif isinstance(value, Mapping):
             work += value.items.values()
         elif isinstance(value, (Opaque, Module, Instance)):

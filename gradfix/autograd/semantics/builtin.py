@@ -18,6 +18,7 @@ from gradfix.autograd.semantics.dispatch import (
     other_methods,
     package,
 )
+from gradfix.autograd.semantics.items import one_of
 from gradfix.autograd.semantics.layers import canonical_module
 from gradfix.autograd.semantics.names import MODULE_METHODS
 from gradfix.autograd.semantics.operations import operands_of, simple, unknown
@@ -121,6 +122,13 @@ def make_range(run: Run, call: Call) -> Value:
 def make_iteration(run: Run, call: Call) -> Value:
     kind = call.name.removeprefix("builtins.")
     parts = [v for v, _ in call.args]
+    spread = [isinstance(argument, ast.Starred) for argument in getattr(call.site, "args", [])]
+    if kind == "zip" and spread == [True] and len(parts) == 1:
+        # Rows of which nobody knows how many there are, turned into columns.
+        (rows,) = parts
+        row = one_of(run, rows.items, call.args[0][1], call.site) if isinstance(rows, Sequence) else None
+        if isinstance(row, Sequence):
+            return Sequence("list", [Sequence("tuple", [column], True) for column in row.items])
     return Iteration(kind, parts) if parts else Opaque(kind)
 
 

@@ -28,6 +28,7 @@ from gradfix.autograd.values import (
     Sequence,
     SummaryTensor,
     Value,
+    tensors_in,
 )
 
 
@@ -249,3 +250,24 @@ def make_deque(run: Run, call: Call) -> Value:
     if isinstance(result, Sequence) and size is not None:
         result.open = True
     return result
+
+
+@function("random.choice", "random.sample", "random.choices")
+def draw(run: Run, call: Call) -> Value | None:
+    """Items at random: nobody knows which, and an item may be drawn again."""
+    drawn_from = call.args[0][0] if call.args else None
+    if not isinstance(drawn_from, Sequence):
+        return None
+    drawn = one_of(run, drawn_from.items, call.args[0][1], call.site)
+    return drawn if call.name == "random.choice" else Sequence("list", [drawn], True)
+
+
+@function("random.shuffle")
+def shuffle(run: Run, call: Call) -> Value | None:
+    """Items in another order: each may be at any place."""
+    shuffled = call.args[0][0] if call.args else None
+    if not isinstance(shuffled, Sequence) or not tensors_in(shuffled):
+        return None
+    run.mutations += 1
+    shuffled.items = [one_of(run, shuffled.items, call.args[0][1], call.site) for _ in shuffled.items]
+    return NONE

@@ -31,6 +31,7 @@ from gradfix.autograd.values import (
     Frame,
     Index,
     Instance,
+    Iteration,
     Mapping,
     Module,
     Opaque,
@@ -75,6 +76,13 @@ def _sequence_item(
     if _any_will_do(run, value.items, index):
         return value.items[0]
     return one_of(run, value.items, expression, site or expression)
+
+
+@items_of(Iteration)
+def _part_of_iteration(
+    run: Run, value: Iteration, index: Value, expression: ast.expr, site: ast.AST | None
+) -> Value:
+    return one_of(run, [*tensors_in(value)], expression, site or expression)
 
 
 @items_of(Mapping)
@@ -207,15 +215,31 @@ def _any_will_do(run: Run, items: list[Value], index: Value) -> bool:
 
 
 def one_of(run: Run, items: list[Value], expression: ast.expr, site: ast.AST) -> Value:
-    """One of several values, nobody knows which: it may have the graph of any."""
-    chosen = Opaque("item")
+    """One of several values, nobody knows which: it may have the graph of any.
+
+    Of tuples of one length, as a memory of transitions holds, each place is one of what is there.
+    """
+    rows = [item for item in items if isinstance(item, Sequence) and item.kind == "tuple" and not item.open]
+    if rows and len(rows) == len(items) and len({len(row.items) for row in rows}) == 1:
+        columns = zip(*(row.items for row in rows))
+        return Sequence("tuple", [one_of(run, list(column), expression, site) for column in columns])
     nodes = [tensor.node for item in items for tensor in tensors_in(item) if tensor.node is not None]
+    chosen = Opaque("item")
     if nodes:
         node = run.node("item", site)
         node.saves = None
         node.edges = tuple(Edge(one, False, expression) for one in dict.fromkeys(nodes))
         chosen.node, chosen.requires = node, None
+    elif items:
+        chosen.graphless = all(isinstance(item, (Tensor, Opaque)) and _is_data(item) for item in items)
     return chosen
+
+
+def _is_data(value: Tensor | Opaque) -> bool:
+    """Whether a value certainly has no graph."""
+    if isinstance(value, Tensor):
+        return value.requires is False and value.leaf is None
+    return value.graphless
 
 
 SOMEWHERE = ...
