@@ -96,6 +96,8 @@ def _mapping_item(
             held = None
         if held is not None:
             return held
+        if not value.open:
+            run.missed.add((ast.unparse(expression), str(index.value)))
         fresh = value.fresh(str(index.value))
         if isinstance(index.value, (str, int)):
             value.items[index.value] = fresh
