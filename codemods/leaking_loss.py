@@ -46,6 +46,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
+from gradfix import guards
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, Storage, reach
 from gradfix.autograd.questions import (
     calls_in,
@@ -190,8 +191,8 @@ def _within(expression: ast.expr, places: set[ast.AST]) -> bool:
 
 
 def _finding(program: Program, leak: Leak) -> Finding:
-    name = stepped(program, leak.step.optimizer) or "the optimizer"
-    other = stepped(program, leak.meant_for) or "another optimizer"
+    name = stepped(program, leak.step.optimizer, leak.own.site) or "the optimizer"
+    other = stepped(program, leak.meant_for, leak.own.site) or "another optimizer"
     foreign, own = receiver(program, leak.foreign), receiver(program, leak.own)
     notes: list[Note] = [
         note(leak.foreign.site, f"`{foreign}` is for `{other}`, and leaves gradients on its way there"),
@@ -209,9 +210,11 @@ def _finding(program: Program, leak: Leak) -> Finding:
 
 def _cleared(program: Program, leak: Leak) -> Iterator[Fix]:
     """The gradients, cleared before the first of the optimizer's own losses is differentiated."""
-    name = stepped(program, leak.step.optimizer)
+    name = stepped(program, leak.step.optimizer, leak.own.site)
     if name is None or leak.foreign.serial > leak.own.serial:
         return
+    if guards.place(program, leak.own, leak.step) is not True:
+        return  # What waits for a step of several passes would be cleared as well.
     edit = insert(program.statement(leak.own.site), "before", f"{name}.zero_grad()")
     unchanged = constructed(leak.run, leak.meant_for)
     yield Fix("clear what the other loss has left", Effect.CHANGES, (edit,), Claim(unchanged=unchanged))

@@ -48,7 +48,7 @@ from gradfix.autograd.questions import adding_up, calls_in, consuming_again, of_
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
-from gradfix.edits import clearing_place, insert, network, note, stepped
+from gradfix.edits import binding_loop, clearing_place, insert, network, note, stepped, stepping
 from gradfix.guards import cleared_otherwise
 
 
@@ -64,7 +64,7 @@ def _by_optimizers(program: Program) -> Iterator[Finding]:
         for step, backward, whole in found:
             if cleared_otherwise(entry, step):
                 continue
-            name = stepped(program, step.optimizer)
+            name = stepped(program, step.optimizer, backward.site)
             assert isinstance(step.site, ast.Call)
             what = "the gradients" if whole else "some of the gradients"
             notes = [
@@ -162,6 +162,12 @@ def _clear_moved(program: Program, moves: list[HandStep], names: list[str | None
 def _clear(program: Program, backward: Backward, step: Step, name: str | None) -> tuple[Fix, ...]:
     if name is None:
         return ()
+    several = stepping(program, step)
+    loop = binding_loop(program, several) if several is not None else None
+    if several is not None and loop is not None and loop not in program.ancestors(backward.site):
+        # All that are stepped here are cleared here: nothing else names each of them.
+        edit = insert(program.statement(step.site), "after", f"{program.segment(several)}.zero_grad()")
+        return (Fix("clear the gradients of each step", Effect.CHANGES, (edit,), Claim(unchanged=())),)
     place = clearing_place(program, backward, step)
     if place is None:
         return ()
