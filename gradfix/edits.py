@@ -209,7 +209,7 @@ def binding_loop(program: Program, holder: ast.expr) -> ast.AST | None:
 
 
 def named_where_made(program: Program, optimizer: OptimizerState) -> str | None:
-    """What an optimizer was put into when it was made: a variable, an attribute, a place in a list or a dict."""
+    """What an optimizer was put into when it was made: a variable, an attribute, an item."""
     made = optimizer.created
     statement = program.statement(made) if line(made) > 0 else None
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
@@ -229,10 +229,10 @@ def _item_named(name: str, value: ast.expr, made: ast.AST) -> str | None:
     if value is made:
         return name
     if isinstance(value, (ast.List, ast.Tuple)) and made in value.elts:
-        before = value.elts[: value.elts.index(made)]  # type: ignore[arg-type]
+        before = value.elts[: value.elts.index(made)]
         return None if any(isinstance(v, ast.Starred) for v in before) else f"{name}[{len(before)}]"
     if isinstance(value, ast.Dict) and made in value.values:
-        key = value.keys[value.values.index(made)]  # type: ignore[arg-type]
+        key = value.keys[value.values.index(made)]
         return f"{name}[{key.value!r}]" if isinstance(key, ast.Constant) else None
     return None
 

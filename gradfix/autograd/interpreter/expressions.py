@@ -16,6 +16,7 @@ from gradfix.autograd.relevance import children
 from gradfix.autograd.run import Flow, Impossible, Run, expression, statement
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.arithmetic import binary
+from gradfix.autograd.semantics.builtin import known_type
 from gradfix.autograd.semantics.external import starred
 from gradfix.autograd.semantics.items import keyed, slice_of
 from gradfix.autograd.semantics.libraries import HARMLESS
@@ -136,7 +137,10 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
 
 @expression(ast.Attribute)
 def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Value:
-    return dispatch.attribute(run, run.evaluate(node.value, frame), node.attr, node)
+    value = run.evaluate(node.value, frame)
+    if node.attr == "__class__" and (kind := known_type(value)) is not None:
+        return kind
+    return dispatch.attribute(run, value, node.attr, node)
 
 
 @expression(ast.BinOp)

@@ -49,6 +49,15 @@ def member(package: str, name: str) -> External:
 FUNCTION = "torch.autograd.Function"
 
 
+TENSORS = frozenset({"torch.FloatTensor", "torch.autograd.Variable"})
+"""The types of all tensors."""
+NO_TENSORS = frozenset(
+    """builtins.float builtins.int builtins.bool builtins.complex builtins.str numbers.Number numbers.Real
+    numpy.ndarray numpy.generic numpy.number numpy.floating numpy.float32 numpy.float64""".split()
+)
+"""Types of numbers, texts and arrays: none of them has a graph."""
+
+
 GRAD_CONTEXTS = {"torch.no_grad": False, "torch.inference_mode": False, "torch.enable_grad": True}
 """The contexts that need no argument, with whether graphs are recorded in them."""
 
