@@ -9,7 +9,7 @@ from typing import Any
 from gradfix.autograd.counting import ORDER
 from gradfix.autograd.run import Run, expression
 from gradfix.autograd.semantics.arithmetic import of_pass
-from gradfix.autograd.semantics.names import NO_TENSORS, TENSORS
+from gradfix.autograd.semantics.names import TYPES
 from gradfix.autograd.values import (
     Condition,
     Const,
@@ -136,10 +136,6 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
         mask.lost = run.cut(left, node)
         return mask
     return data("condition", left, *rights)
-
-
-TYPES = {*TENSORS, *NO_TENSORS, "torch.nn.Parameter"}
-"""The types of which no two are the same."""
 
 
 def _of_types(op: ast.cmpop, left: Value, right: Value) -> bool | None:

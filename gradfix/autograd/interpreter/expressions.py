@@ -89,7 +89,9 @@ def _calls_within(told: ast.Call) -> tuple[ast.Call, ...]:
 
 def _only_tells(run: Run, function: ast.expr, frame: Frame) -> bool:
     """Whether a call whose result is dropped only prints, logs, plots or saves."""
+    below: list[str] = []
     while isinstance(function, ast.Attribute):
+        below.insert(0, function.attr)
         function = function.value
     if not isinstance(function, ast.Name):
         return False
@@ -97,7 +99,8 @@ def _only_tells(run: Run, function: ast.expr, frame: Frame) -> bool:
         return True
     value = _name(run, function, frame)
     if isinstance(value, External):
-        return value.name.split(".", 1)[0] in HARMLESS
+        known = ".".join((value.name, *below)) in dispatch.FUNCTIONS
+        return not known and value.name.split(".", 1)[0] in HARMLESS
     return isinstance(value, Opaque) and value.harmless
 
 

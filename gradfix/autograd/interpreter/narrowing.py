@@ -13,12 +13,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gradfix.autograd.run import Run
-from gradfix.autograd.semantics.names import NO_TENSORS, TENSORS
+from gradfix.autograd.semantics.names import NO_TENSORS, OF_TENSORS, TENSORS
 from gradfix.autograd.values import External, Frame, Opaque, Sequence, Tensor, Value, data
 from gradfix.syntax import last_name
-
-OF_TENSORS = frozenset({"detach", "backward", "grad_fn", "requires_grad"})
-"""What no number and no array has."""
 
 
 class _Asked(NamedTuple):

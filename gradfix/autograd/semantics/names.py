@@ -56,6 +56,10 @@ NO_TENSORS = frozenset(
     numpy.ndarray numpy.generic numpy.number numpy.floating numpy.float32 numpy.float64""".split()
 )
 """Types of numbers, texts and arrays: none of them has a graph."""
+TYPES = frozenset({*TENSORS, *NO_TENSORS, "torch.nn.Parameter"})
+"""Types of which no value has two."""
+OF_TENSORS = frozenset({"detach", "backward", "grad_fn", "requires_grad"})
+"""What no number and no array has."""
 
 
 GRAD_CONTEXTS = {"torch.no_grad": False, "torch.inference_mode": False, "torch.enable_grad": True}
