@@ -34,6 +34,7 @@ Reaching = dict[str, frozenset[Definition]]
 """The definitions of each variable that some path to a place leaves in force."""
 ELSEWHERE = ast.Pass()
 """What has bound an attribute, or a parameter, before a function begins."""
+SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Delete, ast.Assert, ast.Raise)
 ENDS = frozenset({"exit", "quit", "_exit"})
 
 
@@ -58,14 +59,28 @@ def hold(before: ast.Module, after: ast.Module, edits: Sequence[Edit]) -> bool:
 
 def _newly_unbound(before: ast.Module, after: ast.Module, names: Collection[str]) -> bool:
     """Whether a variable is read that may not be bound, where it was not read before."""
-    now = Counter(Flow(after, names).unbound) if names else Counter()
-    if not now:
+    flow = Flow(after, names) if names else None
+    if flow is None or not flow.unbound:
         return False
-    then = Counter(Flow(before, names).unbound)
-    gone = Counter((read.scope, read.name, read.around) for read in (then - now).elements())
-    # What has been read there in any case is read in another statement, or in one just before.
-    come = Counter((read.scope, read.name, read.around) for read in (now - then).elements())
-    return bool(come - gone)
+    now, then = Counter(flow.unbound), Counter(Flow(before, names).unbound)
+    gone = list((then - now).elements())
+    for read in (now - then).elements():
+        # What has been read there in any case is read in another statement, or in one just before it.
+        same = next((old for old in gone if old[:3] == read[:3] and _leads_to(flow, read, old)), None)
+        if same is None:
+            return True
+        gone.remove(same)
+    return False
+
+
+def _leads_to(flow: Flow, read: Read, old: Read) -> bool:
+    """Whether a variable is still what it was where it was read before, or is read there in its place."""
+    block, place = flow.places[read]
+    later = [ast.unparse(s) if isinstance(s, SIMPLE) else _head(s) for s in block[place:]]
+    if old.statement not in later:
+        return True
+    between = block[place + 1 : place + later.index(old.statement)]
+    return not any(old.name in _bound_by(node) for s in between for node in ast.walk(s))
 
 
 def _of_one_branch(tree: ast.Module, edits: Iterable[Edit]) -> bool:
@@ -182,6 +197,8 @@ class Flow:
         self.tree = tree
         self.names = frozenset(names)
         self.unbound: list[Read] = []
+        self.places: dict[Read, tuple[list[ast.stmt], int]] = {}
+        """Where each of these is for the first time: the block, and the number of the statement."""
         self.ahead: dict[ast.stmt, Reaching] = {}
         """What is in force when a statement begins."""
         self.behind: dict[ast.stmt, Reaching] = {}
@@ -275,7 +292,7 @@ class _Walk:
         self.inner: list[tuple[Scope, str, frozenset[str]]] = []
         """The functions within it."""
         self.around: list[ast.AST] = []
-        self.statement: ast.stmt | None = None
+        self.place: tuple[list[ast.stmt], int] = [], 0
         self.loops: list[_Loop] = []
         start: Reaching = {name: frozenset({ELSEWHERE if "." in name else None}) for name in flow.names}
         if not isinstance(scope, ast.Module):
@@ -286,11 +303,11 @@ class _Walk:
     # ------------------------------------------------------------------ statements
 
     def block(self, body: list[ast.stmt], state: Reaching | None) -> Reaching | None:
-        for statement in body:
+        for number, statement in enumerate(body):
             if state is None:
                 return None
             self.flow.ahead[statement] = state
-            self.statement = statement
+            self.place = body, number
             state = self.run(statement, state)
             if state is not None:
                 self.flow.behind[statement] = state
@@ -493,8 +510,11 @@ class _Walk:
             return state
         if None in reaching:
             heads = tuple(_head(one) for one in self.around)
-            text = _head(self.statement) if self.statement is not None else ""
-            self.flow.unbound.append(Read(self.path, name, (*heads, text) if doubtful else heads, text))
+            block, number = self.place
+            text = _head(block[number])
+            read = Read(self.path, name, (*heads, text) if doubtful else heads, text)
+            self.flow.unbound.append(read)
+            self.flow.places.setdefault(read, self.place)
         known = reaching - {None}
         return state if doubtful or not known or len(known) == len(reaching) else {**state, name: known}
 
