@@ -30,7 +30,8 @@ discriminator. Where the one has stepped on its loss, and the other one's loss i
 the second step consumes both losses, the first one for the second time.
 
 The gradients are cleared before the first backward of the optimizer's own losses, if the other loss comes
-before it. If it comes after, there is no place to clear.
+before it. If it comes after, there is no place to clear; nor is there one where the step waits for several
+passes, whose gradients would go as well.
 
 By hand: step before the other loss is differentiated, on a fresh forward, or say where its gradients are
 wanted: `g_loss.backward(inputs=list(G.parameters()))`.

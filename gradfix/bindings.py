@@ -204,7 +204,7 @@ class Flow:
         self.behind: dict[ast.stmt, Reaching] = {}
         """What is in force when it is over, where it lets go on."""
         self._at_top = {name for name in self.names if _binds(tree, name)}
-        self._starred = any(
+        self.starred = any(
             isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
             for node in ast.walk(tree)
         )
@@ -215,7 +215,7 @@ class Flow:
 
     def is_free(self, name: str, outer: frozenset[str]) -> bool:
         """Whether what a scope does not bind itself is bound around it, as far as anybody can see."""
-        return name in outer or name in self._at_top or hasattr(builtins, name) or self._starred
+        return name in outer or name in self._at_top or hasattr(builtins, name) or self.starred
 
 
 def _binds(scope: Scope, name: str) -> bool:
@@ -294,7 +294,11 @@ class _Walk:
         self.around: list[ast.AST] = []
         self.place: tuple[list[ast.stmt], int] = [], 0
         self.loops: list[_Loop] = []
-        start: Reaching = {name: frozenset({ELSEWHERE if "." in name else None}) for name in flow.names}
+        # What a starred import binds, only the module that it names could tell.
+        anything = flow.starred and isinstance(scope, ast.Module)
+        start: Reaching = {
+            name: frozenset({ELSEWHERE if anything or "." in name else None}) for name in flow.names
+        }
         if not isinstance(scope, ast.Module):
             given = {a.arg for a in ast.walk(scope.args) if isinstance(a, ast.arg)}
             start |= {name: frozenset({ELSEWHERE}) for name in given & flow.names}
