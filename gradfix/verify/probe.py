@@ -30,9 +30,9 @@ it ends when all were, and every optimizer has stepped a few times; for ``errors
 
 A run that is to ``dither`` rounds otherwise (Monte Carlo arithmetic): it moves all weights by as little as
 their type can tell, when they are handed to an optimizer and after each step, and every gradient on its way
-through a graph. The number, if it is not 0, seeds the signs. Such a run records for each gradient what the terms
-that it is the sum of come to without their signs, times the precision of its type: what rounding may leave of a
-sum that is zero.
+through a graph. The number, if it is not 0, seeds the signs. Such a run records for each gradient what the
+terms that it is the sum of come to without their signs, times the precision of its type: what rounding may
+leave of a sum that is zero.
 
 ``corrections`` are a list of ``[call, cut, [[optimizer, position], ...]]``: what that backward call (counted
 from 0) gives by way of what its losses take for constants is cut off, and these parameters get nothing of it.

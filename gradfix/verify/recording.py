@@ -513,9 +513,7 @@ def _noisier(run: Recording, dithered: Recording) -> Recording:
                 place: max(event.noise.get(place, 0.0), _noise(share, other.shares.get(place)))
                 for place, share in event.shares.items()
             }
-            floor = {
-                place: max(size, event.floor.get(place, 0.0)) for place, size in other.floor.items()
-            }
+            floor = {place: max(size, event.floor.get(place, 0.0)) for place, size in other.floor.items()}
             return replace(event, noise=noise, floor=floor)
         return event
 
@@ -640,8 +638,8 @@ class _Loader:
         if raw["event"] == "step":
             floors = map(float, raw.get("terms") or itertools.repeat(0.0))
             states = (
-                ParameterState(self.values(gradient), self.given(value), tuple(feeds), *hashes, floor=floor)
-                for (gradient, value, feeds, *hashes), floor in zip(raw["parameters"], floors)
+                ParameterState(self.values(gradient), self.given(value), tuple(feeds), how, held, floor=floor)
+                for (gradient, value, feeds, how, held), floor in zip(raw["parameters"], floors)
             )
             # Steps between which nothing changes share one mapping.
             self.buffers = self.updated(self.buffers, raw["buffers"])

@@ -1,11 +1,12 @@
 """Runs that round otherwise: what that makes of a gradient is what nobody can tell from zero.
 
 This runs in the script's process, beside torch; Python 3.9, torch 2.4 and newer. Two measures are taken. In
-each run (Monte Carlo arithmetic, Parker 1997) every gradient that flows from one node of a graph to the next is
-moved by as little as its type can tell, up or down at random: a parameter's gradient that changes by its own size
-is nothing but rounding, however deep its parameter lies. And a gradient that is a sum (of a bias over the batch,
-of what a size was broadcast to) is held against its terms: what is left of them where they cancel each other, a
-bias before a normalization or a shift before softmax, is at most their sizes, added up, times the precision.
+each run (Monte Carlo arithmetic, Parker 1997) every gradient that flows from one node of a graph to the next
+is moved by as little as its type can tell, up or down at random: a parameter's gradient that changes by its
+own size is nothing but rounding, however deep its parameter lies. And a gradient that is a sum (of a bias
+over the batch, of what a size was broadcast to) is held against its terms: what is left of them where they
+cancel each other, a bias before a normalization or a shift before softmax, is at most their sizes, added up,
+times the precision.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import torch
 NODES = 20_000
 """Nodes of one graph that are hooked, at most."""
 LEFT = 16.0
-"""How many times the precision of its terms may be left of a sum that is zero. Measured for biases before batch
-and instance normalization, those of keys in attention, and shifts before softmax: 0.1 to 0.9; of the other biases
-and scales of the same networks the gradients were 300,000 times as large as that, and more."""
+"""How many times the precision of its terms may be left of a sum that is zero. Measured for biases before
+batch and instance normalization, those of keys in attention, and shifts before softmax: 0.1 to 0.9; of the
+other biases and scales of the same networks the gradients were 300,000 times as large as that, and more."""
 
 
 class Rounding:
@@ -34,8 +35,8 @@ class Rounding:
     def __init__(self, seed: int) -> None:
         self._generator = torch.Generator().manual_seed(seed)
         self.terms: dict[int, float] = {}
-        """By the identity of a leaf: the largest sum of the sizes of the terms of an element of its gradient in
-        the call that was made last, times the precision of its type and :data:`LEFT`."""
+        """By the identity of a leaf: the largest sum of the sizes of the terms of an element of its gradient
+        in the call that was made last, times the precision of its type and :data:`LEFT`."""
 
     @contextlib.contextmanager
     def within(self, roots: Iterable[torch.Tensor]) -> Iterator[None]:
@@ -62,8 +63,8 @@ class Rounding:
         return moved
 
     def _moved(self, gradient: torch.Tensor, terms: list[torch.Tensor]) -> torch.Tensor:
-        """A gradient of which each element is moved by as little as its type can tell, or the type of its terms
-        can where it is their sum."""
+        """A gradient of which each element is moved by as little as its type can tell, or the type of its
+        terms can where it is their sum."""
         signs = torch.randint(0, 2, gradient.shape, generator=self._generator) * 2.0 - 1.0
         signs = signs.to(gradient.device, gradient.dtype)
         least = gradient.detach().abs() * (torch.finfo(gradient.dtype).eps / 2)

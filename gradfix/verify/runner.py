@@ -89,8 +89,8 @@ class Job:
     still: bool = False
     """Put the weights back after every step."""
     dither: int = 0
-    """If it is not 0: move weights and gradients by as little as their type can tell, at random with this seed.
-    What that makes of gradients is what rounding may make of them."""
+    """If it is not 0: move weights and gradients by as little as their type can tell, at random with this
+    seed. What that makes of gradients is what rounding may make of them."""
     alone: int | None = None
     """The same, but after those of this optimizer, by number."""
     moves: tuple[tuple[int, tuple[int, ...]], ...] = ()
