@@ -103,6 +103,10 @@ def _repaired(file: Repaired) -> _Json:
         "fixes": [_attempt(attempt) for attempt in file.attempts],
         "remaining": [_problem(problem) for problem in file.problems]
         + _findings(file.path, file.text, file.remaining),
+        "hidden": [
+            {"code": one.code, "message": one.message, "location": _start(split_lines(file.text), one.span)}
+            for one in file.hidden
+        ],
         "written": file.written,
     }
 
@@ -117,6 +121,7 @@ def _attempt(attempt: Attempt) -> _Json:
         "outcome": str(attempt.outcome),
         "reason": attempt.reason,
         "location": _start(split_lines(attempt.before), attempt.told.span),
+        "asked_for": attempt.asked_for,
         "also": [
             {"code": one.code, "location": _start(split_lines(attempt.before), one.span)}
             for one in attempt.also

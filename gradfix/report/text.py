@@ -49,6 +49,9 @@ class Text:
         yield from self.certificates(plan)
         for file in plan.files:
             yield from self._findings(file.path, file.text, file.untold)
+            for finding in file.hidden:
+                place = f"{file.path}:{finding.span.line}: {finding.code}: {finding.message}"
+                yield f"{printable(place)}\n  left as it was, although the next check does not find it\n\n"
 
     def certificates(self, plan: Plan) -> Iterator[str]:
         """Every rewrite of ``verify`` with all that running both versions showed.
@@ -321,6 +324,10 @@ def _done(plan: Plan) -> str:
     resolved = sum(attempt.resolved for attempt in applied)
     fixed = f"{verb} {_count(resolved, 'finding')} in {_count(len(files), 'file')} ({told})"
     parts = [fixed if applied else "Fixed nothing"]
+    if new := sum(not attempt.asked_for for attempt in applied):
+        parts.append(f"{new} more that came up with {'it' if resolved == 1 else 'them'}")
+    if hidden := sum(len(file.hidden) for file in plan.files):
+        parts.append(f"{_count(hidden, 'finding')} left that the next check does not find")
     refuted = sum(attempt.outcome is Outcome.REFUTED for attempt in plan.attempts)
     if refuted:
         parts.append(f"{refuted} refuted by running it and not applied")
