@@ -37,7 +37,7 @@ def found(text: str) -> list[tuple[str, int]]:
 LEFT = """
     class Pair:
         def __init__(self):
-            self.maker, self.judge = nn.Linear(3, 4), nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+            self.maker, self.judge = nn.Linear(3, 4), nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
             self.maker_optimizer = torch.optim.Adam(self.maker.parameters())
             self.judge_optimizer = torch.optim.Adam(self.maker.parameters())
 
