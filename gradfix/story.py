@@ -24,6 +24,7 @@ from gradfix.script import (
     LAYERS,
     ScriptFile,
     bindings_of,
+    bound_by,
     changed_by,
     changes_of,
     is_inplace,
@@ -153,8 +154,8 @@ class Story:
         self.message = f"`{failing}` goes{through} into a graph that {by}"
         if self.facts.get("same"):
             self.by_hand = (
-                f"compute {self._roots(failing)} anew before it is differentiated again: each backward frees "
-                "the graph that it goes through"
+                f"compute {self._anew() or self._roots(failing)} anew before it is differentiated again: each "
+                "backward frees the graph that it goes through"
             )
         elif self.facts.get("joint"):
             self.by_hand = f"call backward once, on the sum of this loss and that of {earlier}"
@@ -167,6 +168,15 @@ class Story:
         """What the failing backward differentiates."""
         return listed([one["name"] for one in self.facts.get("roots", ())][:2]) or f"the loss of `{failing}`"
 
+    def _anew(self) -> str:
+        """What has to be computed anew, to the last of it, for the failing backward to come through."""
+        across = self.facts.get("across") or {}
+        first = [one["name"] for one in across.get("again", ())]
+        ends = [one["name"] for one in (*across.get("entered", ()), *self.facts.get("roots", ()))]
+        if not first or first[0] in ends:
+            return listed(first)
+        return f"{listed(first)}, and what is computed of it,"
+
     def _way(self, carried: Sequence[str], when: str) -> str:
         """How the failing backward can do without what was computed before, by what it would lose by that.
 
@@ -178,16 +188,11 @@ class Story:
         if not across or across["whole"]:
             return ""
         held = list(dict.fromkeys(one["name"] for one in across["entered"]))
-        state = [
-            one["name"]
-            for one in self.facts.get("graph", ())
-            if one["operation"] in across["operations"] and set(prefixes(one["name"])) & set(carried)
-        ]
+        state = [one["name"] for one in across["rebound"] if set(prefixes(one["name"])) & set(carried)]
         if across["starves"]:
-            if not held:
-                return ""
+            anew = self._anew()
             left = listed(across["starved"]) or "what it was computed with"
-            return f"compute {listed(held[:2])} anew {when}; detached, {left} would get no gradient"
+            return f"compute {anew} anew {when}; detached, {left} would get no gradient" if anew else ""
         if (across["fed"] or not held) and (state or held):
             return (
                 f"{self._detached(list(dict.fromkeys(state or held)))} before the next pass uses it: the "
@@ -213,7 +218,8 @@ class Story:
         names of such variables.
         """
         names: list[str] = []
-        for one in self.facts.get("graph", ()):
+        rebound = (self.facts.get("across") or {}).get("rebound", ())
+        for one in (*self.facts.get("graph", ()), *rebound):
             file = self.file(one["file"])
             name = next((name for name in prefixes(one["name"]) if "[" not in name), "")
             if file is None or name in names:
@@ -253,8 +259,8 @@ class Story:
         after = "after each step" if step.startswith("an earlier run") else f"after {step}"
         across = self.facts.get("across")
         if across and across["whole"]:
-            made = listed([one["name"] for one in self.facts.get("made", ())][:1])
-            return f"compute {made}, and what is computed of it, again {after}" if made else ""
+            anew = self._anew()
+            return f"compute {anew} again {after}" if anew else ""
         return self._way(self._carried(), f"{after}, with the new weights")
 
     def changed(self, needs: str, by: str) -> None:
@@ -441,6 +447,11 @@ class Story:
                 instead = out_of_place(node)
                 if instead is not None and read_after(around, node, name):
                     self.by_hand = f"`{instead}` makes a new tensor, and leaves what it is a view of as it is"
+                elif any(isinstance(one, ast.For) and name in bound_by(one) for one in ast.walk(around)):
+                    self.by_hand = (
+                        "collect the new parts in a list, and make the whole anew of it, with `torch.stack` "
+                        "or `torch.cat`"
+                    )
         return "autograd raises here"
 
     def _cause(self, fact: str, message: str) -> str:

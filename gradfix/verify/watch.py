@@ -804,8 +804,15 @@ class Facts(Names):
         best = ranked[0] if ranked else {}
         event = best.pop("event", None)
         if event is not None:
-            best["across"] = self.across(nodes, {node for node, _, _ in self.troubles(nodes, MOVED)}, event)
+            moved = {node for node, _, _ in self.troubles(nodes, MOVED)}
+            best["across"] = self.across(nodes, moved | self.freed_before(nodes), event)
         return best
+
+    def freed_before(self, nodes: dict[Any, None]) -> set[Any]:
+        """Those of ``nodes`` that an earlier backward has freed."""
+        failing = self.watch.events[-1] if self.watch.events else None
+        roots = [root for event in self.watch.kept if event is not failing for root in event.roots]
+        return {node for node, _, _ in self.troubles(nodes, SAME)} & self.nodes(roots).keys()
 
     # What could be done about it: the conditions under which advice is right are looked up in the graph.
 
@@ -817,13 +824,15 @@ class Facts(Names):
         """
         if event.thread != threading.get_ident() or event.clock < 0 or time.monotonic() > self.deadline:
             return None
+        # What this very backward has freed before it failed is no obstacle.
+        broken = {node for node in broken if node._sequence_nr() < event.clock}
         leading = leading_to(nodes, broken)
         before = {node for node in leading if not is_leaf(node) and node._sequence_nr() < event.clock}
         roots = [root.grad_fn for root in self.roots]
         now = [node for node in nodes if node not in before]
         entered = {node for node in roots if node in before}
         entered |= {after for node in now for after, _ in node.next_functions if after in before}
-        if not entered or not broken <= before:
+        if not entered:
             return None
         rest = self.nodes([node for node in roots if node not in before], before)
         owned = self.owners()
@@ -836,10 +845,26 @@ class Facts(Names):
         names = [name.rpartition(".")[0] if name else None for name in names]
         names += [one.name for one in self.holding(lost)]
         held = [one for one in self.variables if one.value.grad_fn in entered]
+        # Of several names for one tensor the plainest is told.
+        held.sort(key=lambda one: -len(re.findall(r"[.\[]", one.name)))
+        operations = {operation(node) for node in entered}
         return {
             "whole": all(node in before for node in roots),
-            "entered": [one.told() for one in {id(one.value): one for one in held[::-1]}.values()],
-            "operations": sorted({operation(node) for node in entered}),
+            "again": [
+                one.told()
+                for one in sorted(
+                    (one for one in self.variables if one.value.grad_fn in before),
+                    key=lambda one: one.value.grad_fn._sequence_nr(),
+                )
+            ][:1],
+            "entered": [one.told() for one in {id(one.value): one for one in held}.values()],
+            "rebound": [
+                one.told()
+                for one in self.variables
+                if one.value.grad_fn is not None
+                and one.value.grad_fn._sequence_nr() >= event.clock
+                and operation(one.value.grad_fn) in operations
+            ][:NAMES],
             "fed": any(
                 any(is_leaf(leaf) for leaf in beside(node))
                 for node in leading_to(
