@@ -154,8 +154,8 @@ class Story:
         self.message = f"`{failing}` goes{through} into a graph that {by}"
         if self.facts.get("same"):
             self.by_hand = (
-                f"compute {self._anew() or self._roots(failing)} anew before it is differentiated again: each "
-                "backward frees the graph that it goes through"
+                f"compute {self._anew() or self._roots(failing)} anew before it is differentiated again: "
+                "each backward frees the graph that it goes through"
             )
         elif self.facts.get("joint"):
             self.by_hand = f"call backward once, on the sum of this loss and that of {earlier}"
