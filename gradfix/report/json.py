@@ -39,8 +39,8 @@ def of_file(report: FileReport) -> list[_Json]:
 def of_plan(plan: Plan) -> str:
     """``apply`` as an array of ``{filename, fixes, remaining, hidden, written}``.
 
-    ``remaining`` holds what ``check`` would say of the file afterwards, problems among it, and ``hidden`` what
-    it would not say although nothing has mended it.
+    ``remaining`` holds what ``check`` would say of the file afterwards, problems among it, and ``hidden``
+    what it would not say although nothing has mended it.
     """
     alone = [
         {"filename": problem.path, "fixes": [], "remaining": [_problem(problem)], "written": False}
