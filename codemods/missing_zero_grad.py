@@ -30,7 +30,8 @@ network alone; the worker's own adds up. `zero_grad(set_to_none=False)` makes it
 
 A step that waits for several passes (`if (i + 1) % 4 == 0: optimizer.step()`) has its gradients cleared
 directly behind it, and so have those that a loop of its own steps (`for o in optimizers: o.step()`), which
-has the only name for each. Where it is not clear whether a condition waits or leaves passes out, nothing is offered.
+has the only name for each. Where it is not clear whether a condition waits or leaves passes out, nothing is
+offered.
 
 By hand: call `optimizer.zero_grad()` once for each step, before the backward.
 
