@@ -67,10 +67,30 @@ def _newly_unbound(before: ast.Module, after: ast.Module, names: Collection[str]
     for read in (now - then).elements():
         # What has been read there in any case is read in another statement, or in one just before it.
         same = next((old for old in gone if old[:3] == read[:3] and _leads_to(flow, read, old)), None)
-        if same is None:
+        if same is not None:
+            gone.remove(same)
+        elif _is_bound(after, read.name) or not _gets_names_from_outside(before):
             return True
-        gone.remove(same)
     return False
+
+
+def _is_bound(tree: ast.Module, name: str) -> bool:
+    """Whether anything in a file binds a name, in whatever scope."""
+    return any(name in _bound_by(node) or getattr(node, "arg", None) == name for node in ast.walk(tree))
+
+
+def _gets_names_from_outside(tree: ast.Module) -> bool:
+    """Whether a file reads names that nothing in it binds: whoever runs it puts them there, and others."""
+    bound = {name for node in ast.walk(tree) for name in _bound_by(node)}
+    bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return not all(
+        name in bound or hasattr(builtins, name) or _is_special(name) for name in _identifiers(tree)
+    )
+
+
+def _is_special(name: str) -> bool:
+    """Whether every module has a variable of this name."""
+    return name.startswith("__") and name.endswith("__")
 
 
 def _leads_to(flow: Flow, read: Read, old: Read) -> bool:
@@ -215,7 +235,13 @@ class Flow:
 
     def is_free(self, name: str, outer: frozenset[str]) -> bool:
         """Whether what a scope does not bind itself is bound around it, as far as anybody can see."""
-        return name in outer or name in self._at_top or hasattr(builtins, name) or self.starred
+        return (
+            name in outer
+            or name in self._at_top
+            or hasattr(builtins, name)
+            or self.starred
+            or _is_special(name)
+        )
 
 
 def _binds(scope: Scope, name: str) -> bool:

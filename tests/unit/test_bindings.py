@@ -69,7 +69,12 @@ def test_what_is_only_read_may_be_bound_around_the_function() -> None:
     assert fits("use = print\ndef outer():\n    h = 1\n    def f(x):\n        HERE", "use(h)")
     assert fits("use = print\ndef f(x):\n    HERE\ndef g():\n    global h\n    h = 1", "use(h)")
     assert fits("def f(x):\n    HERE", "print(len(x))")
-    assert not fits(around.replace("h =", "other ="), "use(h)")
+    assert not fits("use = print\ndef f(x):\n    print", "use(h)", "print")
+
+
+def test_a_name_that_nothing_binds_is_new_only_where_all_others_are_bound() -> None:
+    assert not fits("x = 1\nprint", "log(x)", "print")
+    assert fits("x = given\nprint", "log(x)", "print")
 
 
 FORMS = {
