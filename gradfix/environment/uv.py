@@ -24,6 +24,7 @@ SECONDS = 3600
 """For one call, the longest of which downloads."""
 
 _UNWANTED = (
+    "UV_COMPILE_BYTECODE",
     "UV_NO_BINARY",
     "UV_NO_BINARY_PACKAGE",
     "UV_SYSTEM_PYTHON",

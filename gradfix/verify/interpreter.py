@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradfix import programs, trust
-from gradfix.verify import starting
+from gradfix.verify import made, starting
 from gradfix.verify.command import project_root
 
 NAMES = (".venv", "venv", "env")
@@ -123,6 +123,8 @@ def _at_hand() -> Iterator[tuple[str, str]]:
 
 def _has_torch(executable: str, code: Collection[Path] = ()) -> bool:
     """Whether an interpreter finds torch outside the ``code``; it does not import it."""
+    if (environment := made.environment_of(executable)) is not None:
+        return environment.has("torch")
     return _finds_torch(executable, frozenset(starting.environment(code).items()))
 
 

@@ -20,6 +20,7 @@ import os
 import queue
 import re
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ from gradfix import claims, progress
 from gradfix.claims import Check, Faults, Still, Surroundings
 from gradfix.codemod import Claim, Effect
 from gradfix.parallel import before_leaving, is_forked
-from gradfix.verify import cgroups, hostile, removal, sandbox, scratch, starting
+from gradfix.verify import cgroups, hostile, made, removal, sandbox, scratch, starting
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.coverage import Piece, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
@@ -413,13 +414,15 @@ class CannotRun(Exception):
 
 @functools.cache
 def _sandbox(executable: str) -> sandbox.Level | str:
+    # It is asked about the system, unconfined: nothing of a project or of a stranger is to be loaded there.
+    stranger = made.environment_of(executable)
+    variables = starting.environment([Path(os.curdir)])
+    variables.pop("PYTHONPATH", None)
     try:
-        # It is asked about the system, unconfined: nothing of a project is to be loaded there.
-        variables = starting.environment([Path(os.curdir)])
-        variables.pop("PYTHONPATH", None)
-        return sandbox.choose(executable, variables)
+        level = sandbox.choose(sys.executable if stranger else executable, variables)
     except sandbox.SandboxError as error:
         return str(error)
+    return level._replace(readable=sandbox.environment_files(stranger.prefixes)) if stranger else level
 
 
 ALLOW = "GRADFIX_ALLOW_UNSANDBOXED"
@@ -553,6 +556,7 @@ class Runner:
         level: sandbox.Level | None = None,
     ) -> None:
         self._executable = executable
+        self._stranger = made.environment_of(executable)
         self.workers = workers or min(4, os.cpu_count() or 2)
         self.allow(total)
         self._results: dict[Job, Recording] = {}
@@ -652,9 +656,11 @@ class Runner:
         yield from self._server.run(list(prepared), self._deadline)
 
     def _serving(self, workers: int) -> list[str]:
-        """The command of a server."""
-        held = ",".join(self.level.held)
-        return [self._executable, str(PROBE), "--serve", str(workers), str(self._folder), held]
+        """The command of a server, which is within the sandbox already where runs are started apart."""
+        what = [str(PROBE), "--serve", str(workers), str(self._folder), ",".join(self.level.held)]
+        if self._stranger is None or self.level.apart:
+            return [self._executable, *what]
+        return [sys.executable, "-I", "-S", *what, self._executable, *self._stranger.prefixes]
 
     def _apart(self, job: Job, folder: Path) -> list[_Ended]:
         """Run one job by a server of its own, which is within the sandbox itself."""
@@ -1354,7 +1360,7 @@ def why_not(before: Recording, claim: Claim) -> str | None:
 def obstacle(before: Recording) -> str | None:
     """One sentence on why a run did not get to a gradient, if so."""
     if before.ending == "trouble":
-        if before.detail.startswith(("the sandbox ", "the record ")):
+        if before.detail.startswith(("the sandbox ", "the record ", "torch cannot be imported")):
             return before.detail
         return f"gradfix's recorder failed: {before.detail.strip().splitlines()[-1]}"
     # Gradients that come of `torch.autograd.grad`, and are assigned, need no backward call.

@@ -34,7 +34,12 @@ _APART = (
     if sys.platform == "linux"
     else []
 )
-"""What makes a command one that writes to the folder named next alone, and reaches no network."""
+
+
+def apart(folder: str | os.PathLike[str], command: list[str]) -> list[str]:
+    """The command that runs ``command`` so that it writes to ``folder`` alone, and reaches no network, where the
+    kernel has Landlock; ``command`` has to name its program by an absolute path."""
+    return [*_APART, os.fspath(folder), *command] if _APART else command
 
 
 class NoAnswer(Exception):
@@ -88,7 +93,7 @@ def ask(executable: str, program: str, variables: Mapping[str, str], given: str 
     with tempfile.TemporaryDirectory(prefix="gradfix-", ignore_cleanup_errors=True) as folder:
         try:
             done = subprocess.run(
-                [*_APART, folder, executable, "-c", program] if _APART else [executable, "-c", program],
+                apart(folder, [executable, "-c", program]),
                 input=given,
                 capture_output=True,
                 text=True,

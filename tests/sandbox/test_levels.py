@@ -276,7 +276,7 @@ def test_a_project_is_opened_without_its_secrets(yard: Yard) -> None:
     found = sandbox.project_files(str(yard.project), str(yard.project / "src" / "train.py"))
     names = {os.path.relpath(path, yard.project) for path in found.whole}
     assert names == {"data.txt", "train.py", "src/more.txt"}
-    assert [os.path.relpath(path, yard.project) for path in found.listed] == ["."]
+    assert [os.path.relpath(path, yard.project) for path in found.listed] == [".", "src"]
 
 
 def test_a_crowded_folder_is_not_opened(yard: Yard, tmp_path: Path) -> None:
