@@ -15,7 +15,7 @@ from gradfix.analysis import Analysis, analyse, problem_of
 from gradfix.codemod import Finding, Fix
 from gradfix.results import Attempt, Outcome
 from gradfix.source import Problem
-from gradfix.wishes import Options, configured_in, keep_within
+from gradfix.wishes import Options, configured_in, keep_within, read_by_runs
 
 if TYPE_CHECKING:
     from gradfix.certificate import Certificate, Place
@@ -137,7 +137,7 @@ def command_for(path: str, options: Options) -> Command:
         found,
         args=options.arguments or found.args,
         cwd=found.cwd or folder,
-        readable=tuple(Path(one) for one in settings.readable),
+        readable=tuple(Path(one) for one, decided in read_by_runs(options.settings) if decided.allowed),
         env=settings.env,
     )
 

@@ -1,9 +1,9 @@
 """Environments that ``gradfix env`` has made: of wheels that strangers have written.
 
 A wheel may bring a ``.pth`` file, which Python executes whenever the environment's interpreter starts. Nobody
-has vouched for any of it, so nothing of such an environment runs outside the sandbox: what it is made of is read
-off its manifest, never asked of its interpreter, and that is started by gradfix's own, in a process that is
-confined already (``probe.Stranger``).
+has vouched for any of it, so nothing of such an environment runs outside the sandbox: what it is made of is
+read off its manifest, never asked of its interpreter, and that is started by gradfix's own, in a process that
+is confined already (``probe.Stranger``).
 """
 
 from __future__ import annotations
@@ -36,12 +36,15 @@ class Made(NamedTuple):
 
     def has(self, module: str) -> bool:
         """Whether a package of this name lies in it."""
-        places = [*Path(self.folder).glob("lib/python*/site-packages"), Path(self.folder, "Lib/site-packages")]
+        places = [
+            *Path(self.folder).glob("lib/python*/site-packages"),
+            Path(self.folder, "Lib/site-packages"),
+        ]
         return any((place / module).is_dir() for place in places)
 
 
 def environment_of(executable: str) -> Made | None:
-    """The environment that gradfix has made in which an interpreter lies; nothing if it lies in no such one."""
+    """The environment in which an interpreter lies, if gradfix has made it."""
     folder = os.path.dirname(os.path.dirname(os.path.abspath(executable)))
     manifest = os.path.join(folder, MANIFEST)
     if not os.path.lexists(manifest):

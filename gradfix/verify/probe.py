@@ -1224,16 +1224,37 @@ def installed() -> Any:
     return sandbox.interpreter_files()
 
 
-@functools.lru_cache(None)
-def given(root: str, path: str, folders: tuple[str, ...]) -> Any:
-    """What runs of the file at ``path`` may read of its project and of the other ``folders`` with data."""
-    project, data = sandbox.project_files(root, path), sandbox.data_folders(list(folders))
-    return sandbox.Readable(project.whole + data.whole, project.listed + data.listed)
+class Looking:
+    """Looks through projects and folders of data for what runs may read of them."""
+
+    SLOW = 0.1
+    """Seconds from which on it is not done again for the next run."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, tuple[Any, float]] = {}
+        """What was found, and how long that took."""
+
+    def refresh(self, job: dict[str, Any]) -> None:
+        """Look again, where that is quick: there may be new files."""
+        if self.known.get(self.key(job), (None, 0.0))[1] < self.SLOW:
+            self.known.pop(self.key(job), None)
+        self.found(job)
+
+    def found(self, job: dict[str, Any]) -> Any:
+        """What this job may read, beside its interpreter."""
+        key = self.key(job)
+        if key not in self.known:
+            began = perf_counter()
+            project, data = sandbox.project_files(*key[:2]), sandbox.data_folders(list(key[2]))
+            files = sandbox.Readable(project.whole + data.whole, project.listed + data.listed)
+            self.known[key] = files, perf_counter() - began
+        return self.known[key][0]
+
+    def key(self, job: dict[str, Any]) -> tuple[str, str, tuple[str, ...]]:
+        return job["root"], job["path"], tuple(job["command"]["readable"])
 
 
-def given_to(job: dict[str, Any]) -> Any:
-    """What this job may read, beside its interpreter."""
-    return given(job["root"], job["path"], tuple(job["command"]["readable"]))
+given = Looking()
 
 
 def scratch_of(job: dict[str, Any]) -> str:
@@ -1253,7 +1274,7 @@ def confine(
     Raises:
         SandboxError: if it is not to be had.
     """
-    own, files = own or installed(), given_to(job)
+    own, files = own or installed(), given.found(job)
     limits, scratch = job["limits"], scratch_of(job)
     # Within another program's sandbox `/dev/shm` is private already.
     private = job["shared"] and job["level"] == sandbox.LANDLOCK
@@ -1799,7 +1820,7 @@ class Server:
             gc.freeze()
             self.equipped = True
         self.count += 1
-        given_to(job)  # Once for all that follow, too: a folder of data may take long to look through.
+        given.refresh(job)
         group = None
         if sandbox.CGROUP in self.held:
             limits, own = job["limits"], self.name + "-" + str(self.count)

@@ -129,7 +129,7 @@ ENTRIES = 4096
 RULES = 1 << 14
 """Files and folders that are allowed one by one, in all folders together."""
 LOOKED_AT = 1 << 21
-"""Entries that are looked at below a folder, to find what is to be withheld; what comes later stays closed."""
+"""Entries that are looked at below a folder, to find what is withheld; what comes later stays closed."""
 DEPTH = 64
 """Folders in each other that are looked into."""
 

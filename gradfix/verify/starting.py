@@ -37,8 +37,8 @@ _APART = (
 
 
 def apart(folder: str | os.PathLike[str], command: list[str]) -> list[str]:
-    """The command that runs ``command`` so that it writes to ``folder`` alone, and reaches no network, where the
-    kernel has Landlock; ``command`` has to name its program by an absolute path."""
+    """The command that runs ``command`` so that it writes to ``folder`` alone, and reaches no network, where
+    the kernel has Landlock; ``command`` has to name its program by an absolute path."""
     return [*_APART, os.fspath(folder), *command] if _APART else command
 
 
