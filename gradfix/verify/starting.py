@@ -18,11 +18,12 @@ from pathlib import Path
 from gradfix import programs
 
 PASSED_ON = frozenset(
-    "HOME USER LOGNAME LANG LANGUAGE TZ PYTHONHOME VIRTUAL_ENV CONDA_PREFIX "
+    "HOME USER LOGNAME TZ PYTHONHOME VIRTUAL_ENV CONDA_PREFIX "
+    "LANG LANGUAGE LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME "
     "SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT TEMP TMP USERPROFILE "
     "NUMBER_OF_PROCESSORS PROCESSOR_ARCHITECTURE".split()
 )
-"""The user's variables that an interpreter and a script may see; those for the language (``LC_...``) too."""
+"""The user's variables that an interpreter and a script may see."""
 FOLDERS = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Those that name folders of what is loaded into it: see :func:`environment`."""
 SECONDS = 60.0
@@ -55,7 +56,7 @@ def environment(code: Collection[Path] = ()) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if name.upper() in PASSED_ON or name.startswith("LC_")
+        if name.upper() in PASSED_ON
     }
     kept["PATH"] = programs.search_path()
     for name in FOLDERS:

@@ -178,3 +178,23 @@ def test_scripts_run_in_it_as_in_any_other(
     assert len(recording.steps) == 3 and recording.torch
     assert "variables" in recording.output and "\nno\n" in recording.output
     assert SECRET not in recording.output
+
+
+@needs_sandbox
+def test_it_has_no_more_than_any_run_while_it_starts(environment: Path, project: Path) -> None:
+    """Before the limits of a run are set that go by what torch takes."""
+    (environment / "lib").unlink()
+    packages = environment / f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    packages.mkdir(parents=True)
+    (packages / "greedy.pth").write_text("import greedy\n")
+    (packages / "greedy.py").write_text(
+        "import time\nkept = [bytearray(1 << 26) for _ in range(40)]\ntime.sleep(60)\n"
+    )
+    script = project / "train.py"
+    script.write_text(SCRIPT)
+    executable = str(environment / "bin/python")
+    level = runner.choose_sandbox(executable)._replace(held=())
+    limits = runner.Limits(memory=1 << 29)
+    with runner.Runner(executable, level=level) as running:
+        (recording,) = running.run([runner.Job(script, SCRIPT, limits=limits)])
+    assert recording.ending == "killed" and "of memory" in recording.detail, recording
