@@ -698,7 +698,7 @@ def _asking() -> Iterator[None]:
     from gradfix import trust
 
     def ask(question: str) -> bool:
-        sys.stderr.write(f"{printable(question)} It is asked once. [y/N] ")
+        sys.stderr.write(f"{printable(question)} A yes is remembered. [y/N] ")
         sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 

@@ -169,10 +169,11 @@ def identity(subject: str) -> Identity:
         told = []
         if not stat.S_ISDIR(status.st_mode) or interpreter_in(real):
             program = os.path.realpath(interpreter_in(real) or real)
-            seen = os.stat(program)
+            # One of its own; the system's is upgraded now and then.
+            seen = os.stat(program) if Path(program).is_relative_to(real) else None
             told = [
                 program.encode("utf-8", "surrogateescape"),
-                b"%d %d" % (seen.st_size, seen.st_mtime_ns),
+                b"%d %d" % (seen.st_size, seen.st_mtime_ns) if seen else b"",
                 hostile.read(Path(real, _SETTINGS), _READ),
                 *(_committed(path) for path in {_located(subject): None, real: None}),
             ]
