@@ -126,7 +126,7 @@ SECRET = re.compile(
 
 ENTRIES = 4096
 """Entries of a folder that are allowed one by one."""
-RULES = 1 << 14
+RULES = 1 << 16
 """Files and folders that are allowed one by one, in all folders together."""
 LOOKED_AT = 1 << 21
 """Entries that are looked at below a folder, to find what is withheld; what comes later stays closed."""
@@ -255,7 +255,7 @@ def _inside(folder: str, left: list[int], depth: int = 0) -> Readable | None:
             found.whole.extend(inner.whole)
         elif not entry.is_symlink():
             found.whole.append(entry.path)
-    return None if whole else Readable(found.whole[:ENTRIES], found.listed)
+    return None if whole else found
 
 
 def _visible(folder: str) -> list[os.DirEntry[str]]:

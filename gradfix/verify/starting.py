@@ -53,11 +53,7 @@ def environment(code: Collection[Path] = ()) -> dict[str, str]:
     Folders that are searched for programs, libraries and modules are the absolute ones that are neither the
     current folder nor in the projects ``code``: nothing of those is to be loaded outside the sandbox.
     """
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name.upper() in PASSED_ON
-    }
+    kept = {name: value for name, value in os.environ.items() if name.upper() in PASSED_ON}
     kept["PATH"] = programs.search_path()
     for name in FOLDERS:
         if folders := [folder for folder in folders_in(name) if _is_elsewhere(folder, code)]:
