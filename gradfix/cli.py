@@ -665,7 +665,6 @@ def _settle_what_runs_get(paths: Sequence[str], options: Options) -> None:
 
     from gradfix.verify.command import Command
     from gradfix.verify.interpreter import choose_interpreter
-    from gradfix.verify.sandbox import data_folders
     from gradfix.wishes import read_by_runs
 
     asked = options.settings.verify
@@ -675,12 +674,11 @@ def _settle_what_runs_get(paths: Sequence[str], options: Options) -> None:
                 choose_interpreter(Path(path, "x.py") if os.path.isdir(path) else Path(path))
         folders = read_by_runs(options.settings, ask=True)
     for folder, decided in folders:
-        read = data_folders([folder]).listed
         if decided.allowed:
-            told = f"runs may read {read[0]}" if read else f"runs do not get to read {folder}"
+            told = f"runs may read {os.path.realpath(folder)}"
         else:
             told = f"runs do not get to read {folder}, which {decided.why}"
-            told += f": run `gradfix trust {shlex.quote(folder)}`" if decided.askable and read else ""
+            told += f": run `gradfix trust {shlex.quote(folder)}`" if decided.askable else ""
         _tell(f"note: {told} (readable in {options.settings.file})")
     passed = Command(env=asked.env).variables()
     for name in asked.env:

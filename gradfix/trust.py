@@ -40,6 +40,9 @@ _READ = 1 << 20
 """Bytes of a file that are looked at, to see whether it is as it was."""
 
 
+_NO_DATA = "is no folder that runs read: it is not there, holds more than data, or is hidden"
+
+
 class TrustError(Exception):
     """What is to be trusted cannot be, or what is trusted cannot be told; the message says why."""
 
@@ -65,7 +68,8 @@ def interpreter_in(environment: str | os.PathLike[str]) -> str | None:
 
 def subject_of(executable: str) -> str:
     """What is trusted with an interpreter: its environment, or the file alone if it has none."""
-    environment = os.path.dirname(os.path.dirname(os.path.abspath(executable)))
+    folder = os.path.dirname(os.path.abspath(executable))
+    environment = os.path.dirname(folder) if os.path.basename(folder) in ("bin", "Scripts") else folder
     return environment if interpreter_in(environment) else os.path.abspath(executable)
 
 
@@ -90,7 +94,10 @@ def verdict(executable: str, *, ask: bool = False) -> Verdict:
     subject = subject_of(executable)
     if any(os.path.realpath(subject) == os.path.realpath(one) for one in active()):
         return Verdict(True, ACTIVE)
-    if os.path.realpath(subject) in (os.path.realpath(sys.prefix), os.path.realpath(sys.executable)):
+    # By its own path: a link to the same program is an interpreter of the environment that the link lies in.
+    if os.path.realpath(subject) == os.path.realpath(sys.prefix) or _located(subject) == _located(
+        sys.executable
+    ):
         return Verdict(True, OWN)
     question = f"Start {os.path.abspath(executable)}? It may have come with the code, and runs what is in it."
     return _said_of(subject, question if ask else None)
@@ -98,7 +105,11 @@ def verdict(executable: str, *, ask: bool = False) -> Verdict:
 
 def may_read(folder: str, project: Path, *, ask: bool = False) -> Verdict:
     """Whether the runs of a project may read a folder that its configuration names; ``ask`` as above."""
+    from gradfix.verify.sandbox import is_data
+
     real = os.path.realpath(folder)
+    if not is_data(folder):
+        return Verdict(False, _NO_DATA, askable=False)
     if Path(real).is_relative_to(os.path.realpath(project)):
         return Verdict(True, "in the project")
     return _said_of(folder, f"May the scripts of {project} read {real}?" if ask else None)
@@ -174,13 +185,18 @@ def identity(subject: str) -> Identity:
             told = [
                 program.encode("utf-8", "surrogateescape"),
                 b"%d %d" % (seen.st_size, seen.st_mtime_ns) if seen else b"",
-                hostile.read(Path(real, _SETTINGS), _READ),
+                *(hostile.read(Path(folder, _SETTINGS), _READ) for folder in _around(real)),
                 *(_committed(path) for path in {_located(subject): None, real: None}),
             ]
     except OSError as error:
         raise TrustError(f"cannot be read: {error.strerror}") from None
     digest = hashlib.sha256(b"\0".join(told)).hexdigest() if told else ""
     return Identity(real, status.st_ino, status.st_uid, digest)
+
+
+def _around(real: str) -> list[str]:
+    """Where the settings of an environment, or of an interpreter alone, are looked for by Python."""
+    return [real] if os.path.isdir(real) else list(map(str, Path(real).parents[:2]))
 
 
 def _committed(path: str) -> bytes:
@@ -207,11 +223,11 @@ def allow(path: str) -> str:
     Raises:
         TrustError: if it is none of these, if others may change it, or it cannot be noted down.
     """
-    from gradfix.verify.sandbox import data_folders
+    from gradfix.verify.sandbox import is_data
 
     if os.path.isdir(path) and not interpreter_in(path):
-        if not data_folders([path]).listed:
-            raise TrustError("is a folder that no run reads: it holds more than data, or is hidden")
+        if not is_data(path):
+            raise TrustError(_NO_DATA)
         subject = path
     elif interpreter_in(path):
         subject = path

@@ -205,17 +205,22 @@ SYSTEM_FOLDERS = ("/etc", "/run", "/var/run", "/proc", "/sys", "/boot", "/dev")
 def data_folders(folders: list[str]) -> Readable:
     """What may be read of folders outside the project.
 
-    The configuration that names them may come with the code: so nothing that holds more than data (a home
-    folder, a temporary one, the system's own), nothing hidden or secret, and no links to elsewhere.
+    The configuration that names them may come with the code: so nothing that holds more than data, nothing
+    hidden or secret, and no links to elsewhere.
     """
     found = Readable([], [])
-    for folder in folders:
-        real = os.path.realpath(folder)
-        hidden = any(SECRET.match(part) for part in real.split(os.sep) if part)
-        system = (real + os.sep).startswith(tuple(one + os.sep for one in SYSTEM_FOLDERS))
-        if os.path.isdir(real) and not (is_shared(real) or hidden or system):
-            _open(found, real)
+    for folder in filter(is_data, folders):
+        _open(found, os.path.realpath(folder))
     return found
+
+
+def is_data(folder: str) -> bool:
+    """Whether a folder is one that may hold data: not a home folder, a temporary one, the system's own, nor
+    in one that is hidden."""
+    real = os.path.realpath(folder)
+    hidden = any(SECRET.match(part) for part in real.split(os.sep) if part)
+    system = (real + os.sep).startswith(tuple(one + os.sep for one in SYSTEM_FOLDERS))
+    return os.path.isdir(real) and not (is_shared(real) or hidden or system)
 
 
 def _open(found: Readable, folder: str, without: str = "") -> None:

@@ -249,6 +249,30 @@ def test_a_configuration_names_no_program_of_the_code(project: Path, canary: Pat
     assert not isinstance(pipeline.prepare(["train.py"], Wishes(python=sys.executable)), Refusal)
 
 
+def test_a_link_to_gradfix_s_own_interpreter_is_another_one(project: Path, canary: Path) -> None:
+    """Python goes by where the link lies: by the settings there, and by what they make it load."""
+    real_environment(project / "env-of-mine", canary)
+    (project / "env-of-mine/bin").rename(project / "env-of-mine/tools")
+    (project / "env-of-mine/pyvenv.cfg").rename(project / "env-of-mine/tools/pyvenv.cfg")
+    named = "env-of-mine/tools/python"
+    (project / "pyproject.toml").write_text(f"[tool.gradfix.verify]\npython = {named!r}\n")
+    found = pipeline.prepare(["train.py"], Wishes())
+    assert isinstance(found, Refusal) and f"not started: {named}, which you have" in found.message
+    assert not canary.exists()
+
+
+def test_an_active_environment_is_its_own_interpreter(
+    project: Path, canary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not what else lies in its folder, which may be that of the project."""
+    environment(project, canary)
+    hostile(project / "tools/python", canary)
+    monkeypatch.setenv("VIRTUAL_ENV", str(project))
+    (project / "pyproject.toml").write_text("[tool.gradfix.verify]\npython = 'tools/python'\n")
+    found = pipeline.prepare(["train.py"], Wishes())
+    assert isinstance(found, Refusal) and "not started: tools/python, which you have" in found.message
+
+
 @pytest.mark.parametrize("name", ["rm", "tools/run", "/bin/sh", "git"])
 def test_a_configuration_names_interpreters_only(project: Path, canary: Path, name: str) -> None:
     hostile(project / "tools/run", canary)
@@ -506,7 +530,7 @@ def test_a_folder_that_holds_more_than_data_cannot_be_allowed(project: Path, hom
     (home / ".ssh").mkdir()
     for folder in (home, home / ".ssh", "/", "/etc"):
         code, output = invoke("trust", folder)
-        assert code == 2 and "is a folder that no run reads" in output
+        assert code == 2 and "is no folder that runs read" in output
 
 
 # -- modules in the wrong place --------------------------------------------------------------------
