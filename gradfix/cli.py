@@ -693,7 +693,7 @@ def _can_answer() -> bool:
 @contextmanager
 def _asking() -> Iterator[None]:
     """Have the user asked about what is not allowed yet, if there is a terminal to answer at."""
-    from gradfix import trust
+    from gradfix import trust  # It needs what `check` does without.
 
     def ask(question: str) -> bool:
         sys.stderr.write(f"{printable(question)} A yes is remembered. [y/N] ")
@@ -730,7 +730,7 @@ def _prepared(paths: Sequence[str], wishes: Wishes, *, configured: bool = True) 
         os.getcwd()
     except OSError:
         _refuse("the current folder has been removed")
-    with _asking():
+    with _asking() if wishes.verify else nullcontext():
         options = pipeline.prepare(paths, wishes, configured=configured)
     if isinstance(options, Refusal):
         _refuse(options.message)
