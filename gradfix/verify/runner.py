@@ -40,6 +40,7 @@ from gradfix.verify import cgroups, hostile, made, removal, sandbox, scratch, st
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.coverage import Piece, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
+from gradfix.verify.pairing import paired
 from gradfix.verify.recording import Draws, Ending, Failure, Recording, load, noisy
 from gradfix.verify.slicing import affected
 
@@ -82,6 +83,8 @@ class Job:
     command: Command = PLAIN
     """How the user runs it."""
     seed: int = 0
+    blind: bool = False
+    """Compute no gradients: the run goes past what autograd refuses, and shows what losses come to."""
     keep: bool = False
     """Keep every graph usable, with saved tensors as they were when they were saved."""
     corrections: tuple[tuple[int, bool, tuple[tuple[int, int], ...]], ...] = ()
@@ -141,6 +144,7 @@ class Job:
             "imports": starting.folders_in("PYTHONPATH", self.command.payload(path)["cwd"]),
             "seed": self.seed,
             "keep": self.keep,
+            "blind": self.blind,
             "still": self.still,
             "dither": self.dither,
             "alone": self.alone,
@@ -1084,11 +1088,28 @@ class _Trial:
         (recording,) = runner.run([self.before(self.seeds[0])])
         return overwhelmed(recording)
 
-    def still(self) -> tuple[Job, ...]:
+    def still(self, original: Recording) -> tuple[Job, ...]:
+        """The two versions with their weights held still, given how the original runs in earnest.
+
+        Autograd refuses some programs whatever is kept: these are run without gradients, and show the values
+        of their losses alone.
+        """
         seed = self.seeds[0]
+        stopped = original.crash is not None or original.uncaught is not None
+        how = {"blind": True} if stopped and not self.needs_reference else {"keep": True}
         # What these give is compared by values only.
-        both = self.before(seed, keep=True, still=True), self.after(seed, still=True)
+        both = self.before(seed, still=True, **how), self.after(seed, still=True)
         return tuple(replace(job, thorough=False) for job in both)
+
+    def paired(self, runner: Runner, original: Recording) -> Still | None:
+        """The same, in which the fixed program gets the random numbers of the original, if it draws
+        others."""
+        one, other = (replace(job, numbered=True) for job in self.still(original))
+        model, run = runner.run([one, other])
+        numbers = paired(model, run)
+        if not numbers or claims.surroundings(model, run).random_from is None:
+            return None
+        return Still(model, *runner.run([replace(other, numbers=numbers)]))
 
     @property
     def needs_reference(self) -> bool:
@@ -1143,8 +1164,10 @@ class _Trial:
         versions += [("after", self.after(seed)) for seed in self.seeds]
         if self.needs_reference:
             versions += [("reference", self.reference(seed)) for seed in self.seeds]
-        if self.rewrite.claim.feeds and not self.hashed:
-            versions += zip(("reference, weights held still", "after, weights held still"), self.still())
+        if not self.hashed:
+            (original,) = runner.run([self.before(self.seeds[0])])
+            names = ("reference, weights held still", "after, weights held still")
+            versions += zip(names, self.still(original))
         return versions
 
     def obstacle(self, runner: Runner) -> str | None:
@@ -1215,17 +1238,24 @@ class _Trial:
             before, after = runner.run([self.before(seed, fake=fake), self.after(seed, fake=fake)])
             reference = runner.run([self.reference(seed, fake=fake)])[0] if self.needs_reference else None
             still: Still | None = None
-            if claim.feeds and seed == self.seeds[0] and not fake and not self.hashed:
-                still = Still(*runner.run(self.still()))
+            if not fake and not self.hashed:
+                # What a loss gives is the same on every seed, if it is on one.
+                (first,) = runner.run([self.before(self.seeds[0])])
+                still = Still(*runner.run(self.still(first)))
             found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
+            if still is not None and any(one.name == "entries" and one.verdict != "holds" for one in found):
+                still = self.paired(runner, first) or still
+                found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
             apart = any(one.verdict == "fails" and one.name in claims.COMPARISONS for one in found)
+            apart = apart or any(one.verdict != "holds" and one.name == "entries" for one in found)
             # What two equal runs do not agree about is no rounding.
             if not fake and apart and self.repeatable(runner):
                 before = noisy(before, *dithered(runner, self.before(seed)))
                 if reference is not None:
                     reference = noisy(reference, *dithered(runner, self.reference(seed)))
                 if still is not None:
-                    still = Still(noisy(still.reference, *dithered(runner, self.still()[0])), still.after)
+                    job = self.still(runner.run([self.before(seed)])[0])[0]
+                    still = Still(noisy(still.reference, *dithered(runner, job)), still.after)
                 found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
             by_seed.append(found)
         return self.steady(runner, claims.merge(seeds, by_seed), fake)
@@ -1260,10 +1290,13 @@ class _Trial:
                     "two runs of the original with the same seed differ, so nothing can be compared",
                 )
             return "refuted", failed[0].detail
-        decisive = {"crash", "fixed-runs", "reached", "stepped", "meant"} | claims.PROMISED
+        decisive = {"crash", "fixed-runs", "reached", "stepped", "meant", "entries", "observed"}
+        decisive |= claims.PROMISED
         for one in checks:
             if one.name in decisive and one.verdict == "not checked":
                 return "not run", one.detail
+        if not self.watched:
+            return "not run", "the rewrite changes no statement"
         doubted = next((c.detail for c in checks if c.detail.startswith(claims.CONTRADICTION)), None)
         if doubted is not None:
             return "not run", doubted
