@@ -757,11 +757,12 @@ opt.step()
 
 def certified(file: Path, filename: str, text: str) -> Path:
     """A certificate that somebody else has made, about a file that is elsewhere."""
-    digest = certificate._digest(text)
+    # A fix that has an effect.
+    kept = text.replace("backward()", "backward(retain_graph=True)")
+    before, after = ({"sha256": certificate._digest(one), "text": one} for one in (kept, text))
     claim = {"raises": None, "raises_line": None, "unchanged": "all", "feeds": [], "beyond": False}
-    version = {"sha256": digest, "text": text}
     content = {"schema": 2, "filename": filename, "code": "x", "message": "x", "effect": "preserves"}
-    content |= {"claim": claim | {"same_forwards": True}, "before": version, "after": version}
+    content |= {"claim": claim | {"same_forwards": True}, "before": before, "after": after}
     file.write_text(json.dumps(content | {"outcome": "proved"}))
     return file
 
