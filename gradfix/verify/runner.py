@@ -1045,6 +1045,7 @@ class _Trial:
         """A run of one of the texts."""
         # How tensors come about is the same for every seed, and on the others their bytes are compared.
         how.setdefault("thorough", seed == self.seeds[0])
+        how.setdefault("updates", how["thorough"])
         return Job(
             self.rewrite.path,
             source,
@@ -1094,7 +1095,7 @@ class _Trial:
         how = {"blind": True} if stopped and not self.needs_reference else {"keep": True}
         # What these give is compared by values only.
         both = self.before(seed, still=True, **how), self.after(seed, still=True)
-        return tuple(replace(job, thorough=False) for job in both)
+        return tuple(replace(job, thorough=False, updates=False) for job in both)
 
     def paired(self, runner: Runner, original: Recording) -> Still | None:
         """The same, in which the fixed program gets the random numbers of the original, if it draws
@@ -1333,7 +1334,9 @@ DITHERED = 3
 
 def dithered(runner: Runner, job: Job) -> list[Recording]:
     """Runs of the same program that round otherwise."""
-    return runner.run([replace(job, dither=seed + 1, thorough=False) for seed in range(DITHERED)])
+    return runner.run(
+        [replace(job, dither=seed + 1, thorough=False, updates=False) for seed in range(DITHERED)]
+    )
 
 
 SHORTEST = 4
@@ -1359,7 +1362,7 @@ def farther(limits: Limits, runner: Runner, jobs: Sequence[Job]) -> Limits:
     if not jobs:
         return limits
     wide = replace(limits, steps=FAR, backwards=FAR)
-    found = runner.run(replace(job, limits=wide, thorough=False, fake=False) for job in jobs)
+    found = runner.run(replace(job, limits=wide, thorough=False, updates=False, fake=False) for job in jobs)
     far = [run.scouted for run in found if run.scouted[0] <= FARTHEST]
     steps, backwards = (max((one[at] for one in far), default=0) for at in (0, 1))
     return replace(limits, steps=limits.steps + steps, backwards=limits.backwards + backwards)
