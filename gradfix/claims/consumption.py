@@ -214,7 +214,8 @@ def moved(case: Case) -> list[Check]:
     """Whether nothing but steps moves the weights of the fixed program, unless something does in the
     original."""
     original = longest(case.before, case.reference)
-    if len(original.optimizers) != len(case.after.optimizers):
+    stopped = case.reference is None and (original.crash is not None or original.uncaught is not None)
+    if stopped or len(original.optimizers) != len(case.after.optimizers):
         return []
     for index, position in sorted(case.after.moved_otherwise - original.moved_otherwise):
         what = case.after.parameter(index, position)
