@@ -8,10 +8,12 @@ that are (Trojan Source). Patches are the exception: they are exact, and quote n
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 _INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0")
 """Drawn as nothing, or as a blank, although Unicode calls them letters, marks or symbols."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _BY_LETTER = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
@@ -31,6 +33,11 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(character if _harmless(character) else _written_out(character) for character in text)
+
+
+def encodable(text: str) -> str:
+    """``text`` as UTF-8 can hold it: what it cannot, half a pair of UTF-16 alone, is written out."""
+    return _SURROGATE.sub(lambda found: _written_out(found[0]), text)
 
 
 def _written_out(character: str) -> str:
