@@ -40,6 +40,11 @@ def encodable(text: str) -> str:
     return _SURROGATE.sub(lambda found: _written_out(found[0]), text)
 
 
+def leading(path: str) -> str:
+    """``path`` at the beginning of a line, where the log of a GitHub job takes ``::`` for an order."""
+    return f"./{path}" if path.lstrip().startswith("::") else path
+
+
 def _written_out(character: str) -> str:
     number = ord(character)
     # How Python keeps the bytes of a name that cannot be decoded (surrogateescape).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -183,6 +184,12 @@ def test_an_annotation_acts_on_no_terminal_and_is_one_line(hostile: set[bytes]) 
     lines = printed.removesuffix("\n").split("\n")
     assert len(lines) == 2 * (len(hostile) + 1) + 1
     assert all(line.startswith(("::error title=gradfix (", "::warning title=gradfix (")) for line in lines)
+
+
+def test_no_name_of_a_file_is_an_order_to_the_job_that_prints_it(hostile: set[bytes]) -> None:
+    _, printed = check("text")
+    assert "./::error::forged.py:10:5: " in printed
+    assert not re.search(r"(?m)^\s*::", printed)
 
 
 def test_code_in_a_message_of_sarif_makes_no_link() -> None:
