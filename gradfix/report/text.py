@@ -189,7 +189,9 @@ class Text:
         span = finding.span
         column = character_column(lines[span.line - 1], span.column) if span.line <= len(lines) else 1
         colour = _SEVERITIES[finding.severity or Severity.ERROR]
-        return f"{self._paint(leading(path), _BOLD)}:{span.line}:{column}: {self._paint(finding.code, colour)}"
+        return (
+            f"{self._paint(leading(path), _BOLD)}:{span.line}:{column}: {self._paint(finding.code, colour)}"
+        )
 
     def _attempt(self, file: Repaired, attempt: Attempt, margin: str) -> Iterator[str]:
         """What was rewritten, and what running both versions showed."""

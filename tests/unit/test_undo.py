@@ -105,11 +105,16 @@ def test_another_project_is_left_alone(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_dry_run_prints_the_patch_and_writes_nothing(state: Path) -> None:
     apply("a.py")
     git("add", ".", cwd=Path())
-    before = {path: path.lstat() for path in [*Path().rglob("*"), *state.rglob("*")]}
+
+    def seen() -> dict[Path, tuple[int, ...]]:
+        found = {path: path.lstat() for path in [*Path().rglob("*"), *state.rglob("*")]}
+        return {path: (one.st_mode, one.st_ino, one.st_size, one.st_ctime_ns) for path, one in found.items()}
+
+    before = seen()
     done = undo("--dry-run")
     assert done.exit_code == 0
     assert done.stderr.startswith("a.py\nWould take back 1 file of the apply of ")
-    assert {path: path.lstat() for path in [*Path().rglob("*"), *state.rglob("*")]} == before
+    assert seen() == before
     Path("undo.patch").write_bytes(done.stdout_bytes)
     git("apply", "undo.patch", cwd=Path())
     assert contents("a.py") == [BEFORE]
@@ -151,6 +156,25 @@ def test_a_file_that_has_changed_is_left_and_named_and_the_others_are_taken_back
     Path("b.py").write_bytes(AFTER)
     assert undo().exit_code == 0
     assert contents("b.py") == [BEFORE]
+
+
+def test_a_folder_that_has_become_a_link_is_not_written_through(tmp_path: Path) -> None:
+    apply("inner/b.py", "inner/deep/c.py", "d.py")
+    Path("inner").rename(tmp_path / "elsewhere")
+    Path("inner").symlink_to(tmp_path / "elsewhere")
+    done = undo()
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 2)
+    assert (
+        f"error: inner/b.py: io-error: is not where it was: {Path('inner').absolute()} is a " in done.stderr
+    )
+    assert "Took back 1 file" in done.stdout
+    assert contents("d.py", "inner/b.py", "inner/deep/c.py") == [BEFORE, AFTER, AFTER]
+
+    # Its old content is not lost.
+    Path("inner").unlink()
+    (tmp_path / "elsewhere").rename("inner")
+    assert undo().exit_code == 0
+    assert contents("inner/b.py", "inner/deep/c.py") == [BEFORE, BEFORE]
 
 
 @pytest.mark.parametrize("written", [0, 1, 2])
