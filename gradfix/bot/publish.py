@@ -114,7 +114,7 @@ class _Publisher:
         self._scope = ScopeOf(plan, self._base)
         self._existing = Existing(forge, git, source, self._branch, tip)
         self._left: list[str] = []
-        """Our branches that are in no open pull request, and not in the plan."""
+        """Our branches that are in no open pull request, and for which the plan has nothing that holds."""
 
     def run(self) -> Iterator[Done]:
         """Everything, one branch after the other; it ends early where the forge asks to come back later."""
@@ -134,7 +134,7 @@ class _Publisher:
                 tasks.append((branch, lambda branch=branch: self._settle(branch)))  # type: ignore[misc]
         # Those that are open first, then those that are wholly proved; new ones may have to wait for room.
         order = sorted(groups, key=lambda branch: (branch not in opened, _doubts(groups[branch]), branch))
-        self._left = [branch for branch in heads if branch not in opened and branch not in groups]
+        self._left = [branch for branch in heads if branch not in opened and whole.get(branch) is None]
         for branch in order:
             files = whole[branch]
             if files is not None:

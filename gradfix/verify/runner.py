@@ -1256,21 +1256,9 @@ class _Trial:
                     "two runs of the original with the same seed differ, so nothing can be compared",
                 )
             return "refuted", failed[0].detail
-        decisive = {"crash", "fixed-runs", "reached", "stepped", "meant"} | claims.PROMISED
-        for one in checks:
-            if one.name in decisive and one.verdict == "not checked":
-                return "not run", one.detail
-        doubted = next((c.detail for c in checks if c.detail.startswith(claims.CONTRADICTION)), None)
-        if doubted is not None:
-            return "not run", doubted
+        if (missing := claims.missing(checks)) is not None:
+            return "not run", missing
         held = [check for check in checks if check.verdict == "holds"]
-        settled = {check.subject for check in held if check.name in ("unchanged", "reference")}
-        for one in checks:
-            if one.name == "unchanged" and one.verdict == "not checked" and one.subject not in settled:
-                return "not run", f"nothing could be compared: {one.detail}"
-        if not any(check.name in claims.SUBSTANCE for check in held):
-            missing = next((c.detail for c in checks if c.verdict == "not checked"), "no step happened")
-            return "not run", f"nothing could be compared: {missing}"
         if large:
             for one in checks:
                 if one.name in claims.COMPARISONS and one.detail.endswith(claims.NO_NUMBERS):

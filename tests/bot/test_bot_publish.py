@@ -567,6 +567,30 @@ def test_what_is_no_plan_is_refused(lab: World, tmp_path: Path, change: dict[str
         load(str(file))
 
 
+def test_a_certificate_that_does_not_prove_is_no_proof(lab: World, tmp_path: Path) -> None:
+    """Whoever can write to the plan cannot have the bot call what failed a proof."""
+    from gradfix.bot.plan import load
+
+    fails = {"name": "original", "verdict": "fails", "detail": "the original ran", "subject": ""}
+    unreached = {"name": "reached", "verdict": "not checked", "detail": "it was not executed", "subject": ""}
+    for change in (
+        lambda certificate: certificate["checks"].insert(0, fails),
+        lambda certificate: certificate["checks"].append(unreached),
+        lambda certificate: certificate["checks"].pop(),
+        lambda certificate: certificate.update(checks=[]),
+        lambda certificate: certificate.update(outcome="refuted"),
+        lambda certificate: certificate.pop("checks"),
+        lambda certificate: certificate["checks"][0].update(verdict="Holds"),
+        lambda certificate: certificate["checks"][0].update(verdict=["holds"]),
+    ):
+        content = json.loads(lab.plan().dump())
+        change(content["changes"][0]["rewrites"][0]["certificate"])
+        file = tmp_path / "plan.json"
+        file.write_text(json.dumps(content))
+        with pytest.raises(UsageError):
+            load(str(file))
+
+
 @pytest.mark.parametrize("told", ["sha256", None])
 def test_repositories_may_use_the_other_hash(tmp_path: Path, told: str | None) -> None:
     source = tmp_path / "source"
