@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 Verdict = Literal["holds", "fails", "not checked"]
 COMPARISONS = frozenset({"unchanged", "reference", "leaves", "same-loss"})
@@ -55,3 +55,23 @@ def missing(checks: Sequence[Check]) -> str | None:
         detail = next((one.detail for one in checks if one.verdict == "not checked"), "no step happened")
         return f"nothing could be compared: {detail}"
     return None
+
+
+def proves(evidence: Mapping[str, Any]) -> bool:
+    """Whether evidence that was read in a file, whoever wrote it, says that it is a proof, as do its checks.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is no evidence.
+    """
+    checks = [_read(one) for one in evidence["checks"]]
+    failed = any(one.verdict == "fails" for one in checks)
+    return evidence["outcome"] == "proved" and not failed and missing(checks) is None
+
+
+def _read(item: Mapping[str, Any]) -> Check:
+    name, verdict, detail, subject = (item[field] for field in ("name", "verdict", "detail", "subject"))
+    if not all(isinstance(text, str) for text in (name, verdict, detail, subject)):
+        raise TypeError("a check is made of texts")
+    if verdict not in get_args(Verdict):
+        raise ValueError(f"{verdict!r} is no verdict")
+    return Check(name, verdict, detail, subject)

@@ -48,12 +48,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 from gradfix import __version__, files
 from gradfix.bot import config, git
 from gradfix.bot.errors import UsageError
-from gradfix.checks import Check, Verdict, missing
+from gradfix.checks import proves
 from gradfix.results import Outcome
 
 FORMAT = 2
@@ -249,28 +249,10 @@ def _rewrite(item: Mapping[str, Any]) -> Rewrite:
     certificate = item.get("certificate")
     if outcome is Outcome.REFUTED or not isinstance(certificate, dict | None):
         raise ValueError
-    if outcome is Outcome.PROVED and not _proves(certificate or {}):
+    if outcome is Outcome.PROVED and not proves(certificate or {}):
         raise UsageError("the plan calls a rewrite proved whose certificate does not: it has been changed")
     codemod = _match(_NAME, item["codemod"])
     return Rewrite(codemod, _text(item["diff"]), outcome, _text(item.get("reason", "")), certificate)
-
-
-def _proves(certificate: Json) -> bool:
-    """Whether what a certificate says of its checks makes a proof, whoever has written it."""
-    checks = [
-        Check(_text(one["name"]), _verdict(one["verdict"]), _text(one["detail"]), _text(one["subject"]))
-        for one in certificate["checks"]
-    ]
-    failed = any(one.verdict == "fails" for one in checks)
-    return certificate["outcome"] == "proved" and not failed and missing(checks) is None
-
-
-def _verdict(value: object) -> Verdict:
-    verdict = next((one for one in get_args(Verdict) if one == value), None)
-    if verdict is None:
-        raise ValueError
-    found: Verdict = verdict
-    return found
 
 
 def _match(pattern: re.Pattern[str], value: object) -> str:
