@@ -31,11 +31,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
-from gradfix import claims, progress
+from gradfix import claims, progress, scratch
 from gradfix.claims import Check, Faults, Still, Surroundings
 from gradfix.codemod import Claim, Effect
 from gradfix.parallel import before_leaving, is_forked
-from gradfix.verify import cgroups, hostile, removal, sandbox, scratch, starting
+from gradfix.verify import cgroups, hostile, removal, sandbox, starting
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.coverage import Piece, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
@@ -417,7 +417,8 @@ def _sandbox(executable: str) -> sandbox.Level | str:
         # It is asked about the system, unconfined: nothing of a project is to be loaded there.
         variables = starting.environment([Path(os.curdir)])
         variables.pop("PYTHONPATH", None)
-        return sandbox.choose(executable, variables)
+        with scratch.folder() as folder:
+            return sandbox.choose(executable, variables, str(folder))
     except sandbox.SandboxError as error:
         return str(error)
 
