@@ -567,7 +567,7 @@ def lsp() -> None:
         from gradfix.lsp import server
     except ImportError:
         _refuse("the language server needs pygls: pip install 'gradfix[lsp]'")
-    server().start_io()
+    raise typer.Exit(server().serve())
 
 
 @app.command("list")
