@@ -566,7 +566,7 @@ def lsp() -> None:
     try:
         from gradfix.lsp import server
     except ImportError:
-        _refuse("the language server needs pygls: pip install 'gradfix[lsp]'")
+        _refuse("the language server needs pygls: pip install 'pygls>=2,<3'")
     raise typer.Exit(server().serve())
 
 

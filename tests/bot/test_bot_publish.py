@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -110,7 +111,44 @@ def test_the_body_tells_what_a_reviewer_wants_to_know(lab: World) -> None:
     assert "after_l1 -.-> after_o0" not in folded
     last = folded.split("\n---\n")[1].split("<!--")[0].strip()
     assert last.startswith("Opened by **gradfix**") and "\n" not in last
+    assert "is installed, into any environment, with `pip install .` in a clone of it. Two commands" in folded
     assert "Close this" in last and "# gradfix: ignore[undetached-fake]" in last
+
+
+def test_a_pull_request_says_where_gradfix_is_to_be_had(lab: World) -> None:
+    url = "https://forge.example/lab/gradfix.git"
+    plan = lab.plan(select=("undetached-fake",))
+    lab.publish(plan, gradfix_url=url)
+    body = lab.forge.pulls[0].body
+    assert (
+        f"is installed, into any environment, with `pip install 'gradfix @ git+{url}'`. Two commands" in body
+    )
+    (script,) = re.findall(r"^```sh\n(.*?)^```$", body, re.DOTALL | re.MULTILINE)
+    assert [line.split()[:2] for line in script.splitlines()] == [["git", "checkout"], ["gradfix", "apply"]]
+    assert f"Opened by **[gradfix]({url})**, which looks" in body
+    # It is no reason to edit what is there.
+    assert whats(lab, plan, gradfix_url="https://elsewhere.example/gradfix") == {
+        "undetached-fake": "unchanged"
+    }
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "forge.example/lab/gradfix",
+        "http://forge.example/lab/gradfix",
+        "https://forge.example",
+        "https://user:secret@forge.example/lab/gradfix",
+        "https://forge.example/lab/gradfix'; evil",
+        "https://forge.example/lab)gradfix",
+        "https://forge.example/lab/gradfix\n",
+        "file:///home/me/gradfix",
+    ],
+)
+def test_what_pip_cannot_install_from_is_no_place_to_have_it_from(lab: World, url: str) -> None:
+    with pytest.raises(UsageError, match="address"):
+        lab.publish(lab.plan(select=("undetached-fake",)), gradfix_url=url)
+    assert lab.writes() == []
 
 
 def test_the_labels_the_author_and_the_sign_off_are_configured(lab: World) -> None:
