@@ -102,7 +102,9 @@ def dump(value: object) -> str:
     UTF-16, is refused by many readers of JSON, and the whole report with it.
     """
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    return _NOT_ASCII.sub(lambda found: json.dumps(encodable(found[0]))[1:-1], text) + "\n"
+    text = _NOT_ASCII.sub(lambda found: json.dumps(encodable(found[0]))[1:-1], text)
+    # Two of these signs stand in texts alone, where a job that prints them would take them for an order.
+    return text.replace("##", "#\\u0023") + "\n"
 
 
 def _repaired(file: Repaired) -> _Json:

@@ -170,6 +170,7 @@ def test_every_name_of_a_file_can_be_told_in_json(form: str, hostile: set[bytes]
     assert printed.isascii()
     for text in strings(json.loads(printed)):
         text.encode()  # Half a pair of UTF-16, which many readers refuse, is no UTF-8.
+    assert "##vso[" not in printed
     if form == "sarif":
         results = json.loads(printed)["runs"][0]["results"]
         places = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in results]
