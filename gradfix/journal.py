@@ -246,12 +246,21 @@ def _load(home: files.Folder, name: str) -> Journal | None:
         if content["format"] != FORMAT:
             return None
         entries = tuple(
-            Entry(one["path"], zlib.decompress(base64.b64decode(one["before"])), one["after"])
+            Entry(_path(one["path"]), zlib.decompress(base64.b64decode(one["before"])), one["after"])
             for one in content["files"]
         )
-        return Journal(name, float(content["time"]), content["folder"], entries)
-    except (OSError, ValueError, KeyError, TypeError, zlib.error):
+        at = float(content["time"])
+        time.localtime(at)  # It is going to be told.
+        return Journal(name, at, content["folder"], entries)
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error):
         return None
+
+
+def _path(value: str) -> str:
+    """A real path, as it was kept."""
+    if not os.path.isabs(value) or b"\0" in os.fsencode(value):
+        raise ValueError(value)
+    return value
 
 
 def _digest(data: bytes) -> str:

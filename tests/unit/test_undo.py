@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -304,6 +305,12 @@ def test_a_journal_that_cannot_be_understood_is_passed_over(state: Path) -> None
     apply("a.py")
     for name, data in (("9.json", b"{"), ("8.json", b'{"format": 2}'), ("7.json", b"[]"), ("6.txt", b"")):
         (state / name).write_bytes(data)
+    (state / "5.json").write_bytes(b"[" * 100_000)
+    (whole,) = (json.loads(file.read_text()) for file in state.iterdir() if len(file.name) > 10)
+    for number, change in enumerate(
+        ({"time": 1e999}, {"files": [{**whole["files"][0], "path": None}]}, {"files": [{"path": "a.py"}]})
+    ):
+        (state / f"4{number}.json").write_text(json.dumps({**whole, **change}))
     assert undo().exit_code == 0
     assert contents("a.py") == [BEFORE]
 
