@@ -28,8 +28,11 @@ with which it might get further.
 that is to ``scout`` records nothing else but after how many steps and backward calls that was: for ``pieces``
 it ends when all were, and every optimizer has stepped a few times; for ``errors`` it goes on to one.
 
-A run that is to ``dither`` rounds otherwise: it moves all weights by as little as their type can tell, when
-they are handed to an optimizer and after each step.
+A run that is to ``dither`` rounds otherwise (Monte Carlo arithmetic): it moves all weights by as little as
+their type can tell, when they are handed to an optimizer and after each step, and every gradient on its way
+through a graph. The number, if it is not 0, seeds the signs. Such a run records for each gradient what the
+terms that it is the sum of come to without their signs, times the precision of its type: what rounding may
+leave of a sum that is zero.
 
 ``corrections`` are a list of ``[call, cut, [[optimizer, position], ...]]``: what that backward call (counted
 from 0) gives by way of what its losses take for constants is cut off, and these parameters get nothing of it.
@@ -172,6 +175,12 @@ def dataless() -> Any:
 
 
 @functools.lru_cache(None)
+def rounding() -> Any:
+    """The module for runs that round otherwise; it imports torch."""
+    return companion("rounding")
+
+
+@functools.lru_cache(None)
 def draws() -> Any:
     """The module for runs whose random draws are numbered; it imports torch."""
     return companion("draws")
@@ -186,6 +195,8 @@ class Slot:
         self.gradient = tensor.grad
         self.was_zero = False
         self.feeds: list[int] = [] if tensor.grad is None else [BY_HAND]
+        self.terms = 0.0
+        """In a run that rounds otherwise: what rounding may leave of the sum, if that is zero."""
 
     def refresh(self) -> None:
         """Notice what happened to the gradient since the last look: cleared, zeroed, assigned."""
@@ -197,6 +208,8 @@ class Slot:
             self.was_zero = False
         elif self.feeds and not self.was_zero and not nonzero(gradient):
             self.feeds = []
+        if not self.feeds:
+            self.terms = 0.0
         self.gradient = gradient
 
     def fed(self, by: int) -> None:
@@ -254,6 +267,7 @@ class Recorder:
         """The watched pieces that have been executed."""
         self.dithered = 0
         """How often weights were moved by as little as possible."""
+        self.rounding: Any = rounding().Rounding(job["dither"]) if job["dither"] else None
         self.coarse = 0.0
         """What numbers of the type may differ by in which autocast has computed, relative to their size."""
         self.turns: dict[int, int] = {}
@@ -577,7 +591,7 @@ class Recorder:
         if not self.job["dither"]:
             return
         self.dithered += 1
-        generator = torch.Generator().manual_seed(self.dithered)
+        generator = torch.Generator().manual_seed(self.job["dither"] << 32 | self.dithered)
         tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
         with torch.no_grad():
             for tensor in tensors:
@@ -696,7 +710,12 @@ class Recorder:
         failure: Exception | None = None
         began = perf_counter()
         try:
-            with self.inside(), self.traversals.cut_off() if cut else contextlib.nullcontext():
+            with contextlib.ExitStack() as around:
+                around.enter_context(self.inside())
+                if cut:
+                    around.enter_context(self.traversals.cut_off())
+                if self.rounding is not None:
+                    around.enter_context(self.rounding.within(roots))
                 result = original(*args, **kwargs)
         except Exception as error:
             failure = error
@@ -712,6 +731,8 @@ class Recorder:
             }
             for key in changed:
                 watched[key].fed(BY_HAND if failure else self.backwards)
+                if self.rounding is not None:
+                    watched[key].terms += self.rounding.terms.get(key, 0.0)
         if failure is not None:
             self.failed(failure, "backward", at)
             raise failure
@@ -732,6 +753,11 @@ class Recorder:
                 through=through,
                 reached=[[index, position] for index, position, slot in owned if id(slot.tensor) in changed],
                 shares=shares,
+                terms=[
+                    [index, position, self.rounding.terms.get(id(slot.tensor), 0.0)]
+                    for index, position, slot in owned
+                    if self.rounding is not None and self.job["still"]
+                ],
                 leaves={
                     name: self.describe(leaf.grad)
                     for key, (name, leaf) in self.leaves.items()
@@ -807,6 +833,7 @@ class Recorder:
             owners = [index for index, known in enumerate(self.optimizers) if known is optimizer]
             owner = owners[0] if owners else self.constructed(optimizer, NOWHERE)
             rows = []
+            terms = []
             owned = self.parameters()
             for index, _, slot in owned:
                 if index == owner:
@@ -816,6 +843,7 @@ class Recorder:
                     rows.append(
                         [self.describe(tensor.grad), self.describe(tensor), list(slot.feeds), *hashes]
                     )
+                    terms.append(slot.terms)
             self.look({id(slot.tensor): slot for _, _, slot in owned})
             around: dict[str, Any] = {
                 "random": self.effects.draws(),
@@ -825,6 +853,8 @@ class Recorder:
             if self.job["updates"]:
                 around["others"] = self.effects.others(self.describe, self.provenance.of)
                 around["clips"] = self.clips.pop(owner, [])
+            if self.rounding is not None:
+                around["terms"] = terms
             if self.draws:
                 around["drawn"] = self.draws.counts()
                 around["draws"] = self.draws.of(

@@ -88,9 +88,9 @@ class Job:
     optimizer and position, that get nothing of it (see ``intent.corrections``)."""
     still: bool = False
     """Put the weights back after every step."""
-    dither: bool = False
-    """Move weights by as little as their type can tell, before training and after each step: what that makes
-    of gradients is what rounding may make of them."""
+    dither: int = 0
+    """If it is not 0: move weights and gradients by as little as their type can tell, at random with this
+    seed. What that makes of gradients is what rounding may make of them."""
     alone: int | None = None
     """The same, but after those of this optimizer, by number."""
     moves: tuple[tuple[int, tuple[int, ...]], ...] = ()
@@ -1216,13 +1216,11 @@ class _Trial:
             apart = any(one.verdict == "fails" and one.name in claims.COMPARISONS for one in found)
             # What two equal runs do not agree about is no rounding.
             if not fake and apart and self.repeatable(runner):
-                how = {"dither": True, "thorough": False}
-                before = noisy(before, *runner.run([self.before(seed, **how)]))
+                before = noisy(before, *dithered(runner, self.before(seed)))
                 if reference is not None:
-                    reference = noisy(reference, *runner.run([self.reference(seed, **how)]))
+                    reference = noisy(reference, *dithered(runner, self.reference(seed)))
                 if still is not None:
-                    job = replace(self.still()[0], dither=True)
-                    still = Still(noisy(still.reference, *runner.run([job])), still.after)
+                    still = Still(noisy(still.reference, *dithered(runner, self.still()[0])), still.after)
                 found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
             by_seed.append(found)
         return self.steady(runner, claims.merge(seeds, by_seed), fake)
@@ -1281,6 +1279,15 @@ class _Trial:
         again = replace(job, limits=replace(job.limits, file=job.limits.file + 1))
         first, second = runner.run([job, again])
         return first, second
+
+
+DITHERED = 3
+"""Runs that round otherwise: in one alone, a small gradient may come out alike by chance."""
+
+
+def dithered(runner: Runner, job: Job) -> list[Recording]:
+    """Runs of the same program that round otherwise."""
+    return runner.run([replace(job, dither=seed + 1, thorough=False) for seed in range(DITHERED)])
 
 
 SHORTEST = 4
