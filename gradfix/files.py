@@ -279,6 +279,7 @@ class Folder:
     def __init__(self, path: str, *, follow: bool = True, dir_fd: int | None = None) -> None:
         """Open the folder at ``path``; ``follow`` says whether the last part of it may be a link."""
         self.path = path
+        self._swept = False
         self._descriptor: int | None = None
         if _BY_DESCRIPTOR:
             self._descriptor = os.open(path, _FOLDER if follow else _FOLDER | _NO_LINK, dir_fd=dir_fd)
@@ -402,8 +403,9 @@ class Folder:
         Such a file has its own number (inode) in its name, so no copy of one that came with the code passes
         for it, and belongs to this user. One that is being written is locked.
         """
-        if fcntl is None or self._descriptor is None:
+        if fcntl is None or self._descriptor is None or self._swept:
             return
+        self._swept = True
         for name in self.names():
             found = _LEFT.fullmatch(name)
             status = self.status(name) if found else None
