@@ -82,6 +82,8 @@ def find(program: Program) -> Iterator[Finding]:
                 note(event.site, "this one goes through it again: autograd raises"),
             ]
             advice = ""
+            if set(first.roots) == set(event.roots):
+                advice = f"compute `{loss}` anew before it is differentiated again"
             if diagnose(run, event) is Diagnosis.OUTSIDE:
                 advice = (
                     "compute it anew in each pass of the loop, or detach it if it is a constant of the loss"
@@ -168,7 +170,7 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
             yield from separated
         for fix in separated:
             # One optimizer has both, and consumes less of one: what is detached elsewhere says so.
-            yield fix._replace(effect=Effect.CHANGES, claim=claim._replace(unchanged=()))
+            yield fix._replace(effect=Effect.CHANGES, claim=claim._replace(unchanged=(), losses="rerouted"))
     for what, edits in _joined(program, run, group):
         # It is for the author to say that both losses are meant for what they share.
         yield Fix(what, Effect.CHANGES, tuple(edits), claim._replace(unchanged=()))

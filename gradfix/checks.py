@@ -17,9 +17,9 @@ NO_NUMBERS = "and there are no numbers"
 """Ends the detail of a check where hashes differ, which prove nothing then, in a run without data."""
 PROMISED = frozenset({"modes", "clipped", "scheduled", "cleared"})
 """The checks that a claim asks for by itself: nothing is proved where one of them could not be made."""
-DECISIVE = PROMISED | {"crash", "fixed-runs", "reached", "stepped", "meant"}
+DECISIVE = PROMISED | {"crash", "fixed-runs", "reached", "stepped", "meant", "entries", "observed"}
 """The checks without which nothing is proved, where they could not be made."""
-SUBSTANCE = COMPARISONS | PROMISED | {"feeds", "kept"}
+SUBSTANCE = COMPARISONS | PROMISED | {"entries", "feeds", "kept"}
 """Checks of which at least one must hold for evidence to be evidence."""
 
 

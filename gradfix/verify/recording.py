@@ -243,6 +243,11 @@ class Draws:
         )
 
 
+Graphs = tuple[int, int, int]
+"""How many nodes of graphs were made until then, how many graphs that have been differentiated are still
+referred to, and, when a run ends, how many references there are to tensors with a graph."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """An optimizer consumes gradients (for a closure: one evaluation of it)."""
@@ -269,6 +274,7 @@ class Step:
     """The parameters when the step was over, if that was asked for (and it did come to be over)."""
     settings: str = ""
     """The options of the optimizer's parameter groups when it began, as text."""
+    graphs: Graphs = (0, 0, 0)
 
     @property
     def consumes(self) -> bool:
@@ -335,6 +341,8 @@ class Recording:
     """Without an optimizer: what all leaves held when the run ended by itself or by an error."""
     reached: Mapping[Piece, bool] = field(default_factory=dict)
     """Of each watched piece of the program (see ``coverage.py``), whether it was executed."""
+    graphs: Graphs = (0, 0, 0)
+    """What there was of graphs when the run ended, but for what the system ended."""
     scouted: tuple[int, int] = (0, 0)
     """How many steps and backward calls it took a run that only scouts to come to what it was looking for."""
 
@@ -663,6 +671,7 @@ class _Loader:
                 frozenset((what, number) for what, number in raw.get("draws", ())),
                 dict(raw.get("drawn", {})),
                 settings=self.settings[index],
+                graphs=_graphs(raw.get("graphs")),
             )
         return Failure(
             kind=raw["kind"],
@@ -831,7 +840,13 @@ def _load(
         held={name: loader.given(entry) for name, entry in end.get("held", {}).items()},
         reached={piece: piece in reached for piece in watched},
         scouted=scouted,
+        graphs=_graphs(end.get("graphs")),
     )
+
+
+def _graphs(raw: Sequence[int] | None) -> Graphs:
+    made, alive, references = map(int, raw or (0, 0, 0))
+    return made, alive, references
 
 
 def _piece(raw: Sequence[int]) -> Piece:

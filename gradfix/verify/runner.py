@@ -39,6 +39,8 @@ from gradfix.verify import cgroups, hostile, removal, sandbox, starting
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.coverage import Piece, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
+from gradfix.verify.own_modules import folder_of
+from gradfix.verify.pairing import paired
 from gradfix.verify.recording import Draws, Ending, Failure, Recording, load, noisy
 from gradfix.verify.slicing import affected
 
@@ -81,6 +83,8 @@ class Job:
     command: Command = PLAIN
     """How the user runs it."""
     seed: int = 0
+    blind: bool = False
+    """Compute no gradients: the run goes past what autograd refuses, and shows what losses come to."""
     keep: bool = False
     """Keep every graph usable, with saved tensors as they were when they were saved."""
     corrections: tuple[tuple[int, bool, tuple[tuple[int, int], ...]], ...] = ()
@@ -140,6 +144,7 @@ class Job:
             "imports": starting.folders_in("PYTHONPATH", self.command.payload(path)["cwd"]),
             "seed": self.seed,
             "keep": self.keep,
+            "blind": self.blind,
             "still": self.still,
             "dither": self.dither,
             "alone": self.alone,
@@ -1079,11 +1084,28 @@ class _Trial:
         (recording,) = runner.run([self.before(self.seeds[0])])
         return overwhelmed(recording)
 
-    def still(self) -> tuple[Job, ...]:
+    def still(self, original: Recording) -> tuple[Job, ...]:
+        """The two versions with their weights held still, given how the original runs in earnest.
+
+        Autograd refuses some programs whatever is kept: these are run without gradients, and show the values
+        of their losses alone.
+        """
         seed = self.seeds[0]
+        stopped = original.crash is not None or original.uncaught is not None
+        how = {"blind": True} if stopped and not self.needs_reference else {"keep": True}
         # What these give is compared by values only.
-        both = self.before(seed, keep=True, still=True), self.after(seed, still=True)
+        both = self.before(seed, still=True, **how), self.after(seed, still=True)
         return tuple(replace(job, thorough=False) for job in both)
+
+    def paired(self, runner: Runner, original: Recording) -> Still | None:
+        """The same, in which the fixed program gets the random numbers of the original, if it draws
+        others."""
+        one, other = (replace(job, numbered=True) for job in self.still(original))
+        model, run = runner.run([one, other])
+        numbers = paired(model, run)
+        if not numbers or claims.surroundings(model, run).random_from is None:
+            return None
+        return Still(model, *runner.run([replace(other, numbers=numbers)]))
 
     @property
     def needs_reference(self) -> bool:
@@ -1138,20 +1160,23 @@ class _Trial:
         versions += [("after", self.after(seed)) for seed in self.seeds]
         if self.needs_reference:
             versions += [("reference", self.reference(seed)) for seed in self.seeds]
-        if self.rewrite.claim.feeds and not self.hashed:
-            versions += zip(("reference, weights held still", "after, weights held still"), self.still())
+        if not self.hashed:
+            (original,) = runner.run([self.before(self.seeds[0])])
+            names = ("reference, weights held still", "after, weights held still")
+            versions += zip(names, self.still(original))
         return versions
 
     def obstacle(self, runner: Runner) -> str | None:
         """Why the original could not be run far enough, if so."""
         seed, large = self.seeds[0], self.too_large(runner)
         (recording,) = runner.run([self.before(seed, fake=large)])
-        found = why_not(recording, self.rewrite.claim)
+        root = self.before(seed).root()
+        found = why_not(recording, self.rewrite.claim, root)
         if found is not None and large:
             (earnest,) = runner.run([self.before(seed)])
             if found != OUT_OF_TIME:
                 found = f"{TOO_LARGE}: {found}"
-            found = why_not(earnest, self.rewrite.claim) or found
+            found = why_not(earnest, self.rewrite.claim, root) or found
         return None if found is None else self.relative(found)
 
     def relative(self, text: str) -> str:
@@ -1210,17 +1235,24 @@ class _Trial:
             before, after = runner.run([self.before(seed, fake=fake), self.after(seed, fake=fake)])
             reference = runner.run([self.reference(seed, fake=fake)])[0] if self.needs_reference else None
             still: Still | None = None
-            if claim.feeds and seed == self.seeds[0] and not fake and not self.hashed:
-                still = Still(*runner.run(self.still()))
+            if not fake and not self.hashed:
+                # What a loss gives is the same on every seed, if it is on one.
+                (first,) = runner.run([self.before(self.seeds[0])])
+                still = Still(*runner.run(self.still(first)))
             found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
+            if still is not None and any(one.name == "entries" and one.verdict != "holds" for one in found):
+                still = self.paired(runner, first) or still
+                found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
             apart = any(one.verdict == "fails" and one.name in claims.COMPARISONS for one in found)
+            apart = apart or any(one.verdict != "holds" and one.name == "entries" for one in found)
             # What two equal runs do not agree about is no rounding.
             if not fake and apart and self.repeatable(runner):
                 before = noisy(before, *dithered(runner, self.before(seed)))
                 if reference is not None:
                     reference = noisy(reference, *dithered(runner, self.reference(seed)))
                 if still is not None:
-                    still = Still(noisy(still.reference, *dithered(runner, self.still()[0])), still.after)
+                    job = self.still(runner.run([self.before(seed)])[0])[0]
+                    still = Still(noisy(still.reference, *dithered(runner, job)), still.after)
                 found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
             by_seed.append(found)
         return self.steady(runner, claims.merge(seeds, by_seed), fake)
@@ -1257,6 +1289,8 @@ class _Trial:
             return "refuted", failed[0].detail
         if (missing := claims.missing(checks)) is not None:
             return "not run", missing
+        if not self.watched:
+            return "not run", "the rewrite changes no statement"
         held = [check for check in checks if check.verdict == "holds"]
         if large:
             for one in checks:
@@ -1331,13 +1365,16 @@ def overwhelmed(recording: Recording, least: int = 2) -> bool:
     return ended or recording.ending in ("seconds", "killed")
 
 
-def why_not(before: Recording, claim: Claim) -> str | None:
-    """One sentence on why the original did not run far enough to compare anything, if so."""
-    stopped = obstacle(before)
+def why_not(before: Recording, claim: Claim, root: Path | None = None) -> str | None:
+    """One sentence on why the original did not run far enough to compare anything, if so.
+
+    ``root`` is the folder of its project.
+    """
+    stopped = obstacle(before, root)
     if stopped is not None or before.crash is not None:
         return stopped
     if before.uncaught is not None and claim.raises is not None:
-        return _obstacle(before.uncaught, before)
+        return _obstacle(before.uncaught, before, root)
     if claim.raises is not None and before.ending != "finished":
         line = claim.raises_line
         if line is not None and not any(one.place.covers(line) for one in before.backwards):
@@ -1347,8 +1384,8 @@ def why_not(before: Recording, claim: Claim) -> str | None:
     return None
 
 
-def obstacle(before: Recording) -> str | None:
-    """One sentence on why a run did not get to a gradient, if so."""
+def obstacle(before: Recording, root: Path | None = None) -> str | None:
+    """One sentence on why a run did not get to a gradient, if so; ``root`` is the folder of its project."""
     if before.ending == "trouble":
         if before.detail.startswith(("the sandbox ", "the record ")):
             return before.detail
@@ -1357,7 +1394,7 @@ def obstacle(before: Recording) -> str | None:
     if before.crash is not None or before.backwards or any(step.consumes for step in before.steps):
         return None
     if before.uncaught is not None:
-        return _obstacle(before.uncaught, before)
+        return _obstacle(before.uncaught, before, root)
     if before.detail == OUT_OF_TIME:
         return OUT_OF_TIME
     if before.ending == "finished":
@@ -1367,7 +1404,7 @@ def obstacle(before: Recording) -> str | None:
     return f"it stopped before the first backward call: {before.detail or before.ending}"
 
 
-def _obstacle(error: Failure, before: Recording) -> str:
+def _obstacle(error: Failure, before: Recording, root: Path | None) -> str:
     """What a script needed and did not have, with what would supply it."""
     where = str(error.place)
     message = error.message.splitlines()[0] if error.message else ""
@@ -1376,8 +1413,7 @@ def _obstacle(error: Failure, before: Recording) -> str:
     if error.type == "NeedsValues":
         return f"{message} at {where}"
     if error.type == "ModuleNotFoundError":
-        name = error.missing or message
-        return f"{name} is not installed ({where} imports it): gradfix env --refresh, or give --python"
+        return _module_missing(error.missing or message, where, root)
     if "attempted relative import with no known parent" in message:
         return f"{where} imports from the package around it: run it as a module, with -m"
     if error.type == "FileNotFoundError":
@@ -1403,6 +1439,20 @@ def _obstacle(error: Failure, before: Recording) -> str:
     if error.type == "IndexError" and "sys.argv" in _line(error, before):
         return f"{where} reads its arguments: add them after --"
     return f"{where} raised {error.type}: {message}"
+
+
+def _module_missing(name: str, where: str, root: Path | None) -> str:
+    """That a module cannot be imported: one of the project's own, or one that is not installed."""
+    folder = folder_of(name, root) if root is not None else None
+    if folder is not None:
+        return (
+            f"{name} is the project's own and lies in {folder}, where {where} does not look for it: run the "
+            "script from there as a module, with -m, or put that folder on PYTHONPATH"
+        )
+    return (
+        f"{name} is not installed ({where} imports it): install it where the script runs, "
+        "or give --python or --env auto"
+    )
 
 
 def _line(error: Failure, before: Recording) -> str:

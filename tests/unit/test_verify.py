@@ -28,6 +28,7 @@ from gradfix.codemod import Claim, Effect
 from gradfix.verify import interpreter, runner
 from gradfix.verify.command import Command
 from gradfix.verify.interpreter import Interpreter
+from gradfix.verify.own_modules import folder_of
 from gradfix.verify.recording import Backward, Place, Recording
 from gradfix.verify.runner import Evidence, Job, Limits, Rewrite, Runner
 
@@ -130,7 +131,7 @@ RNN = program("""
         optimizer.step()
 """)
 RNN_OPTIMIZER = line(RNN, "optimizer = ")
-RNN_E1 = Claim("E1", line(RNN, "loss.backward"), (), ((RNN_OPTIMIZER, "loss"),))
+RNN_E1 = Claim("E1", line(RNN, "loss.backward"), (), ((RNN_OPTIMIZER, "loss"),), losses="rerouted")
 CUT = ("    for x in segment:\n", "    h = h.detach()\n    for x in segment:\n")
 RETAINED_RNN = edited(RNN, ("loss.backward()", "loss.backward(retain_graph=True)"))
 
@@ -238,7 +239,7 @@ ITEM = program("""
 ITEM_CLAIM = Claim("E3", line(ITEM, "loss.backward"), "all", ((line(ITEM, "optimizer = "), "loss"),))
 
 IDLE = edited(FRESH, ("bce(D(fake), one)", "bce(D(fake.detach()), one)"))
-IDLE_CLAIM = Claim(None, None, (GAN_D,), GAN_FEEDS)
+IDLE_CLAIM = Claim(None, None, (GAN_D,), GAN_FEEDS, losses="rerouted")
 
 LEAVES = program("""
     import torch
@@ -592,7 +593,13 @@ PAIRS = [
                 "    if state is not None:\n        state = tuple(s.detach() for s in state)\n    out, state",
             ),
         ),
-        Claim("E1", line(LSTM, "loss.backward"), (), ((line(LSTM, "optimizer = "), "loss"),)),
+        Claim(
+            "E1",
+            line(LSTM, "loss.backward"),
+            (),
+            ((line(LSTM, "optimizer = "), "loss"),),
+            losses="rerouted",
+        ),
         Effect.REPAIRS,
         "proved",
     ),
@@ -1103,7 +1110,7 @@ NOT_RUN = {
     "import": (
         "import torch\nimport module_that_is_not_there\n",
         "module_that_is_not_there is not installed (line 2 imports it): "
-        "gradfix env --refresh, or give --python",
+        "install it where the script runs, or give --python or --env auto",
     ),
     "file": (
         "import torch\n\nrows = open('data/config.json')\n",
@@ -1143,6 +1150,33 @@ NOT_RUN = {
 }
 
 
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("nets", "code"),
+        ("nets.blocks", "code"),
+        ("tools", "its root"),
+        ("pictures", None),
+        ("torch_nets", None),
+        ("nets.absent", None),
+    ],
+)
+def test_a_module_of_the_project_is_known_from_one_that_is_not_installed(
+    tmp_path: Path, name: str, folder: str | None
+) -> None:
+    for file in (
+        "code/nets/blocks.py",
+        "tools.py",
+        "pictures/one.png",
+        ".venv/lib/torch_nets/__init__.py",
+        "venv/lib/torch_nets/__init__.py",
+    ):
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert folder_of(name, tmp_path) == folder
+
+
 @pytest.fixture(scope="module")
 def obstacles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evidence]:
     path = tmp_path_factory.mktemp("obstacles") / "train.py"
@@ -1170,7 +1204,8 @@ def test_what_stops_a_run_with_stand_ins_is_said_too(tmp_path: Path) -> None:
     )
     assert evidence.outcome == "not run"
     assert evidence.reason == (
-        "neptune is not installed (line 2 imports it): gradfix env --refresh, or give --python; "
+        "neptune is not installed (line 2 imports it): install it where the script runs, or give --python or "
+        "--env auto; "
         "with stand-ins: neptune is not installed, and its values are needed at line 4"
     )
 
@@ -1224,7 +1259,7 @@ PART = program("""
             other.step()
 """)
 EDITS = {
-    "a branch of an expression": ("late = score(made) if", "late = score(made.detach()) if"),
+    "a branch of an expression": ("late = score(made) if", "late = score(made) * 1 if"),
     "the body of a lambda": ("judge(made).mean()", "judge(made.detach()).mean()"),
     "what is used under a condition": ("randn(6, 3))\n    loss", "randn(6, 3)).detach()\n    loss"),
     "a caller of a function": ("return judge(maker(noise)).mean()", "return judge(maker(noise)).mean() * 1"),
@@ -1772,7 +1807,15 @@ COMPANIONS = sorted(
     }
 )
 """What is loaded beside the probe, by its path."""
-WITH_TORCH = {"probe.py", "dataless.py", "draws.py", "effects.py", "provenance.py", "traversal.py"}
+WITH_TORCH = {
+    "probe.py",
+    "dataless.py",
+    "draws.py",
+    "effects.py",
+    "provenance.py",
+    "rounding.py",
+    "traversal.py",
+}
 
 
 @pytest.mark.parametrize("name", ["probe.py", *COMPANIONS])
