@@ -14,13 +14,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradfix import programs
+from gradfix import programs, scratch
 from gradfix.verify import hostile
 
 SECONDS = 120.0
@@ -66,7 +65,8 @@ class Checkout:
         git = programs.find("git")
         if git is None:
             raise CheckoutError("there is no git")
-        with tempfile.TemporaryDirectory(prefix="gradfix-git-", ignore_cleanup_errors=True) as view:
+        with scratch.folder() as folder:
+            view = str(folder)
             self._lay_out(view)
             try:
                 done = subprocess.run(

@@ -574,8 +574,8 @@ def lsp() -> None:
     try:
         from gradfix.lsp import server
     except ImportError:
-        _refuse("the language server needs pygls: pip install 'gradfix[lsp]'")
-    server().start_io()
+        _refuse("the language server needs pygls: pip install 'pygls>=2,<3'")
+    raise typer.Exit(server().serve())
 
 
 @app.command("list")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradfix import project, source
+from gradfix import project, scratch, source
 from gradfix.analysis import Analysis, analyse, problem_of
 from gradfix.codemod import Finding, Fix
 from gradfix.results import Attempt, Outcome
@@ -204,14 +203,14 @@ def rerun(certificate: Certificate, place: Place | None, options: Options) -> Ev
         return Evidence("not run", interpreter)
     with (
         time_budget(options),
-        tempfile.TemporaryDirectory(prefix="gradfix-", ignore_cleanup_errors=True) as folder,
+        scratch.folder() as folder,
     ):
-        here = place or certificate.place_apart(Path(folder))
+        here = place or certificate.place_apart(folder)
         command = command_for(str(here.file), options)
         (evidence,) = verify_rewrites(
             [replace(certificate.rewrite(here), faults=_certified_faults(certificate, here, options))],
             python=interpreter,
-            command=command if place else replace(command, cwd=Path(folder)),
+            command=command if place else replace(command, cwd=folder),
             limits=limits_of(options),
             allow_unsandboxed=options.allow_unsandboxed,
         )

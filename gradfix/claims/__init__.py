@@ -91,6 +91,17 @@ large to be stored whole are compared by the estimated norm of their difference.
 
 from __future__ import annotations
 
+from gradfix.checks import (
+    COMPARISONS,
+    CONTRADICTION,
+    EFFECTS,
+    NO_NUMBERS,
+    PROMISED,
+    SUBSTANCE,
+    Check,
+    Verdict,
+    missing,
+)
 from gradfix.claims import around, consumption, losses, observed, promises, running, without_optimizer
 from gradfix.claims.around import Surroundings, longest, surroundings
 from gradfix.claims.case import Case
@@ -105,22 +116,7 @@ from gradfix.claims.gradients import (
     same_gradients,
     updates_apart,
 )
-from gradfix.claims.verdicts import (
-    COMPARISONS,
-    CONTRADICTION,
-    EFFECTS,
-    NO_NUMBERS,
-    PROMISED,
-    SUBSTANCE,
-    Check,
-    Faults,
-    Still,
-    Verdict,
-    contradiction,
-    doubted,
-    merge,
-    settled,
-)
+from gradfix.claims.verdicts import Faults, Still, contradiction, doubted, merge, settled
 from gradfix.claims.without_optimizer import by_hand
 from gradfix.codemod import Claim, Effect
 from gradfix.verify.recording import Recording
@@ -198,6 +194,7 @@ __all__ = [
     "longest",
     "merge",
     "missed_by",
+    "missing",
     "same_course",
     "same_gradients",
     "settled",

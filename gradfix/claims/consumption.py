@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gradfix import intent
+from gradfix.checks import Check
 from gradfix.claims.around import longest
 from gradfix.claims.case import Case
 from gradfix.claims.course import each_step, summary
 from gradfix.claims.gradients import Course, agreement, compare, follow_steps, leftover
-from gradfix.claims.verdicts import Check
 from gradfix.codemod import Effect
 from gradfix.verify.recording import BY_HAND, Recording, Step, plural
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from gradfix.checks import Check
 from gradfix.claims.case import Case
 from gradfix.claims.course import each_step
 from gradfix.claims.gradients import (
@@ -25,7 +26,7 @@ from gradfix.claims.gradients import (
     leftover,
     nearly_equal,
 )
-from gradfix.claims.verdicts import Check, Still
+from gradfix.claims.verdicts import Still
 from gradfix.codemod import Losses
 from gradfix.verify.recording import BY_HAND, Backward, Recording, Step, Values, plural
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 
+from gradfix.checks import Check
 from gradfix.claims.case import Case
 from gradfix.claims.gradients import compare, leaves_apart
-from gradfix.claims.verdicts import Check
 from gradfix.codemod import Effect
 from gradfix.verify.recording import Graphs, Recording, Step, plural
 

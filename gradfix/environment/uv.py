@@ -117,7 +117,7 @@ def find() -> str:
         pass
     found = programs.find("uv")
     if found is None:
-        raise EnvironmentFailure("there is no uv: pip install 'gradfix[env]', or put uv on PATH")
+        raise EnvironmentFailure("there is no uv: pip install uv, or put uv on PATH")
     return found
 
 

@@ -32,11 +32,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
-from gradfix import claims, progress
+from gradfix import claims, progress, scratch
 from gradfix.claims import Check, Faults, Still, Surroundings
 from gradfix.codemod import Claim, Effect
 from gradfix.parallel import before_leaving, is_forked
-from gradfix.verify import cgroups, hostile, made, removal, sandbox, scratch, starting
+from gradfix.verify import cgroups, hostile, made, removal, sandbox, starting
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.coverage import Piece, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
@@ -424,7 +424,8 @@ def _sandbox(executable: str) -> sandbox.Level | str:
     variables = starting.environment([Path(os.curdir)])
     variables.pop("PYTHONPATH", None)
     try:
-        level = sandbox.choose(sys.executable if stranger else executable, variables)
+        with scratch.folder() as folder:
+            level = sandbox.choose(sys.executable if stranger else executable, variables, str(folder))
     except sandbox.SandboxError as error:
         return str(error)
     return level._replace(readable=sandbox.environment_files(stranger.prefixes)) if stranger else level
@@ -1293,24 +1294,11 @@ class _Trial:
                     "two runs of the original with the same seed differ, so nothing can be compared",
                 )
             return "refuted", failed[0].detail
-        decisive = {"crash", "fixed-runs", "reached", "stepped", "meant", "entries", "observed"}
-        decisive |= claims.PROMISED
-        for one in checks:
-            if one.name in decisive and one.verdict == "not checked":
-                return "not run", one.detail
+        if (missing := claims.missing(checks)) is not None:
+            return "not run", missing
         if not self.watched:
             return "not run", "the rewrite changes no statement"
-        doubted = next((c.detail for c in checks if c.detail.startswith(claims.CONTRADICTION)), None)
-        if doubted is not None:
-            return "not run", doubted
         held = [check for check in checks if check.verdict == "holds"]
-        settled = {check.subject for check in held if check.name in ("unchanged", "reference")}
-        for one in checks:
-            if one.name == "unchanged" and one.verdict == "not checked" and one.subject not in settled:
-                return "not run", f"nothing could be compared: {one.detail}"
-        if not any(check.name in claims.SUBSTANCE for check in held):
-            missing = next((c.detail for c in checks if c.verdict == "not checked"), "no step happened")
-            return "not run", f"nothing could be compared: {missing}"
         if large:
             for one in checks:
                 if one.name in claims.COMPARISONS and one.detail.endswith(claims.NO_NUMBERS):

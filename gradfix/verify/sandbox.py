@@ -959,20 +959,22 @@ class Level(NamedTuple):
 UNSANDBOXED = Level(RLIMITS, memory=True)
 
 
-def choose(executable: str, environment: dict[str, str]) -> Level:
+def choose(executable: str, environment: dict[str, str], within: str | None = None) -> Level:
     """The level that runs of this interpreter, started in this environment, can have on this machine.
+
+    What is tried for that makes its files in the folder ``within``, which the caller removes.
 
     Raises:
         SandboxError: if there is none; the message says why.
     """
-    asked = _asked([executable, os.path.abspath(__file__)], environment)
+    asked = _asked([executable, os.path.abspath(__file__)], environment, within)
     abi, why = asked.get("landlock", 0), asked.get("why", "")
     if abi:
         groups = companion("cgroups")
         scope: list[str] = [] if asked.get("cgroup") else groups.scope()
         if scope:
             session = {**environment, **groups.session()}
-            scoped = _asked([*scope, executable, os.path.abspath(__file__)], session)
+            scoped = _asked([*scope, executable, os.path.abspath(__file__)], session, within)
             asked, scope = (scoped, scope) if scoped.get("cgroup") else (asked, [])
         held = tuple(asked.get("held", ()))
         parts = [f"Landlock ABI {abi}", f"{'private' if asked['memory'] else 'no'} shared memory"]
@@ -987,24 +989,24 @@ def choose(executable: str, environment: dict[str, str]) -> Level:
     if shutil.which(program) is None:
         raise SandboxError((why + "; " if why else "") + "there is no " + program)
     level = Level(name, "", True, files)
-    with tempfile.TemporaryDirectory(prefix="gradfix-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="gradfix-", dir=within) as temporary:
         folder = os.path.realpath(temporary)
         os.mkdir(os.path.join(folder, "in"))
         with open(os.path.join(folder, "canary"), "w") as file:
             file.write("1")
         inside = [executable, os.path.abspath(__file__), "--inside", os.path.join(folder, "in")]
-        within = level.command(Readable([], []), [inside[-1]], 1 << 20)
-        wrong = _asked([*within, *inside], environment).get("why")
+        before = level.command(Readable([], []), [inside[-1]], 1 << 20)
+        wrong = _asked([*before, *inside], environment, within).get("why")
     if wrong:
         raise SandboxError("; ".join(part for part in (why, program + ": " + wrong) if part))
     return level
 
 
-def _asked(command: list[str], environment: dict[str, str]) -> dict[str, Any]:
+def _asked(command: list[str], environment: dict[str, str], within: str | None = None) -> dict[str, Any]:
     """What a process of :func:`main` answers; ``why`` says what went wrong if it does not."""
     try:
         # In a folder that nobody's modules lie in.
-        with tempfile.TemporaryDirectory(prefix="gradfix-") as folder:
+        with tempfile.TemporaryDirectory(prefix="gradfix-", dir=within) as folder:
             done = subprocess.run(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -1012,7 +1014,7 @@ def _asked(command: list[str], environment: dict[str, str]) -> dict[str, Any]:
                 timeout=60,
                 check=False,
                 cwd=folder,
-                env=environment,
+                env={**environment, "TMPDIR": folder},
             )
         answer = json.loads(done.stdout or b"{}")
         if isinstance(answer, dict) and answer:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from gradfix import programs
+from gradfix import programs, scratch
 
 PASSED_ON = frozenset(
     "HOME USER LOGNAME TZ PYTHONHOME VIRTUAL_ENV CONDA_PREFIX "
@@ -87,7 +86,8 @@ def ask(executable: str, program: str, variables: Mapping[str, str], given: str 
     Raises:
         NoAnswer: if it does not end in time.
     """
-    with tempfile.TemporaryDirectory(prefix="gradfix-", ignore_cleanup_errors=True) as folder:
+    with scratch.folder() as outer:
+        (folder := outer / "empty").mkdir(0o700)
         try:
             done = subprocess.run(
                 apart(folder, [executable, "-c", program]),
