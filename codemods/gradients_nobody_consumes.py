@@ -41,7 +41,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gradfix.autograd.entries import operation
-from gradfix.autograd.graph import Backward, Change, Leaf, ModuleCall, Node, reach
+from gradfix.autograd.graph import Backward, Change, Leaf, ModuleCall, Node, OptimizerState, reach
 from gradfix.autograd.questions import backwards, calls_in, detached_code, first_step, steps, steps_in, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
@@ -111,7 +111,7 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         return {}
     stepping = {step.optimizer for step in steps(run)}
     owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
-    last = {step.optimizer: step.serial for step in steps(run)}
+    stepped_at = _last_steps(run)
     first: dict[ast.AST, int] = {}
     for event in backwards(run):
         first.setdefault(event.site, event.serial)
@@ -129,7 +129,13 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         if first_step(run, event) is None and not _trained_beside(run, event, owned):
             continue
         # Who has stepped in an earlier phase only consumes nothing of what comes after it.
-        trained = {leaf for state in stepping if last[state] > first[event.site] for leaf in state.owned()}
+        here = {loop for loop, _ in event.path}
+        trained = {
+            leaf
+            for state, (last, loops) in stepped_at.items()
+            if last > first[event.site] or not here.isdisjoint(loops)
+            for leaf in state.owned()
+        }
         inside: dict[ModuleCall, list[tuple[Node, bool]]] = {}
         for node, sure in event.visited.items():
             if node.call is not None:
@@ -158,6 +164,18 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         or (one.sibling is not None and not one.idle and not one.first.leaves & cleared)
         or not (one.leads_on or one.first.leaves & cleared)
     }
+
+
+def _last_steps(run: Run) -> dict[OptimizerState, tuple[int, set[ast.AST]]]:
+    """When each optimizer has stepped for the last time, and the loops in which it steps.
+
+    There it steps again, in a later pass than those that are run.
+    """
+    found: dict[OptimizerState, tuple[int, set[ast.AST]]] = {}
+    for step in steps(run):
+        _, loops = found.get(step.optimizer, (0, set()))
+        found[step.optimizer] = step.serial, loops | {loop for loop, _ in step.path}
+    return found
 
 
 def _sibling(call: ModuleCall, event: Backward, trained: set[Leaf]) -> ModuleCall | None:

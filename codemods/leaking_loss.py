@@ -192,8 +192,8 @@ def _within(expression: ast.expr, places: set[ast.AST]) -> bool:
 
 
 def _finding(program: Program, leak: Leak) -> Finding:
-    name = stepped(program, leak.step.optimizer) or "the optimizer"
-    other = stepped(program, leak.meant_for) or "another optimizer"
+    name = stepped(program, leak.step.optimizer, leak.own.site) or "the optimizer"
+    other = stepped(program, leak.meant_for, leak.own.site) or "another optimizer"
     foreign, own = receiver(program, leak.foreign), receiver(program, leak.own)
     notes: list[Note] = [
         note(leak.foreign.site, f"`{foreign}` is for `{other}`, and leaves gradients on its way there"),
@@ -211,7 +211,7 @@ def _finding(program: Program, leak: Leak) -> Finding:
 
 def _cleared(program: Program, leak: Leak) -> Iterator[Fix]:
     """The gradients, cleared before the first of the optimizer's own losses is differentiated."""
-    name = stepped(program, leak.step.optimizer)
+    name = stepped(program, leak.step.optimizer, leak.own.site)
     claim = Claim(unchanged=constructed(leak.run, leak.meant_for))
     at_once = guards.place(program, leak.own, leak.step) is True
     if name is not None and at_once and leak.foreign.serial < leak.own.serial:

@@ -29,7 +29,9 @@ network alone; the worker's own adds up. `zero_grad(set_to_none=False)` makes it
 `shared.grad = own.grad.clone()`, the worker's network has to be cleared itself.
 
 A step that waits for several passes (`if (i + 1) % 4 == 0: optimizer.step()`) has its gradients cleared
-directly behind it. Where it is not clear whether a condition waits or leaves passes out, nothing is offered.
+directly behind it, and so have those that a loop of its own steps (`for o in optimizers: o.step()`), which
+has the only name for each. Where it is not clear whether a condition waits or leaves passes out, nothing is
+offered.
 
 By hand: call `optimizer.zero_grad()` once for each step, before the backward.
 
@@ -48,7 +50,7 @@ from gradfix.autograd.questions import adding_up, calls_in, consuming_again, of_
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
-from gradfix.edits import clearing_place, insert, network, note, stepped
+from gradfix.edits import binding_loop, clearing_place, insert, network, note, stepped, stepping
 from gradfix.guards import cleared_otherwise
 
 
@@ -64,7 +66,7 @@ def _by_optimizers(program: Program) -> Iterator[Finding]:
         for step, backward, whole in found:
             if cleared_otherwise(entry, step):
                 continue
-            name = stepped(program, step.optimizer)
+            name = stepped(program, step.optimizer, backward.site)
             assert isinstance(step.site, ast.Call)
             what = "the gradients" if whole else "some of the gradients"
             notes = [
@@ -162,6 +164,12 @@ def _clear_moved(program: Program, moves: list[HandStep], names: list[str | None
 def _clear(program: Program, backward: Backward, step: Step, name: str | None) -> tuple[Fix, ...]:
     if name is None:
         return ()
+    several = stepping(program, step)
+    loop = binding_loop(program, several) if several is not None else None
+    if several is not None and loop is not None and loop not in program.ancestors(backward.site):
+        # All that are stepped here are cleared here: nothing else names each of them.
+        edit = insert(program.statement(step.site), "after", f"{program.segment(several)}.zero_grad()")
+        return (Fix("clear the gradients of each step", Effect.CHANGES, (edit,), Claim(unchanged=())),)
     place = clearing_place(program, backward, step)
     if place is None:
         return ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from gradfix import bindings
 from gradfix.analysis import Analysis, analyse, diagnose, identity_of, is_elsewhere, run_model
 from gradfix.codemod import Edit, Effect, Finding, Fix, Severity
 from gradfix.placing import placed, spans_of
@@ -171,6 +172,8 @@ def _bears_out(
     before = analysis.source
     parsed = before.with_text(text) if text is not None and text != before.text else None
     if not isinstance(parsed, Source) or analysis.program is None:
+        return None
+    if not bindings.hold(before.tree, parsed.tree, [edit for fix in made.values() for edit in fix.edits]):
         return None
     repairs = any(fix.effect is Effect.REPAIRS and fix.claim.raises is not None for fix in made.values())
     cuts = all(fix.only_cuts for fix in made.values())

@@ -182,10 +182,59 @@ def torch_name(program: Program, place: ast.stmt) -> str | None:
     return None
 
 
-def stepped(program: Program, optimizer: OptimizerState) -> str | None:
-    """How the program calls an optimizer when it steps it: ``optimizer_D``, ``self.opt["g"]``."""
-    holders = (stepping(program, step) for step in optimizer.steps)
-    return next((program.segment(holder) for holder in holders if holder is not None), None)
+def stepped(program: Program, optimizer: OptimizerState, at: ast.AST | None = None) -> str | None:
+    """How the program calls an optimizer when it steps it: ``optimizer_D``, ``self.opt["g"]``.
+
+    ``at``, if it is given, is where that name is to be used. What goes through several of them,
+    ``for opt in (opt_g, opt_d): opt.step()``, is no name of one there.
+    """
+    holders = [h for step in optimizer.steps if (h := stepping(program, step)) is not None]
+    around = set(program.ancestors(at)) if at is not None else set()
+    named = (h for h in holders if at is None or (loop := binding_loop(program, h)) is None or loop in around)
+    own = next(named, None)
+    if own is None and holders:
+        return named_where_made(program, optimizer) or program.segment(holders[0])
+    return program.segment(own) if own is not None else None
+
+
+def binding_loop(program: Program, holder: ast.expr) -> ast.AST | None:
+    """The loop, or the comprehension, around the use of a variable that binds it."""
+    name = names_read(holder)
+    for outer in program.ancestors(holder):
+        targets = [outer.target] if isinstance(outer, (ast.For, ast.AsyncFor)) else []
+        targets += [generator.target for generator in getattr(outer, "generators", ())]
+        if any(name & names_bound(target) for target in targets):
+            return outer
+    return None
+
+
+def named_where_made(program: Program, optimizer: OptimizerState) -> str | None:
+    """What an optimizer was put into when it was made: a variable, an attribute, an item."""
+    made = optimizer.created
+    statement = program.statement(made) if line(made) > 0 else None
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    target, value = statement.targets[0], statement.value
+    if isinstance(target, (ast.Name, ast.Attribute)):
+        return _item_named(program.segment(target), value, made)
+    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
+        if len(target.elts) == len(value.elts):
+            given = zip(target.elts, value.elts)
+            return next((program.segment(t) for t, v in given if v is made), None)
+    return None
+
+
+def _item_named(name: str, value: ast.expr, made: ast.AST) -> str | None:
+    """What names a value where it is all that ``name`` holds, or an item of it."""
+    if value is made:
+        return name
+    if isinstance(value, (ast.List, ast.Tuple)) and made in value.elts:
+        before = value.elts[: value.elts.index(made)]
+        return None if any(isinstance(v, ast.Starred) for v in before) else f"{name}[{len(before)}]"
+    if isinstance(value, ast.Dict) and made in value.values:
+        key = value.keys[value.values.index(made)]
+        return f"{name}[{key.value!r}]" if isinstance(key, ast.Constant) else None
+    return None
 
 
 def stepping(program: Program, step: Step) -> ast.expr | None:
@@ -242,7 +291,7 @@ def only_for(
     home, owned = program.function(site), set(optimizer.owned())
     whole = (c for c in calls if c.leaves == owned and line(c.site) > 0 and program.function(c.site) is home)
     net = next(whole, None)
-    name = stepped(program, optimizer)
+    name = stepped(program, optimizer, site)
     if net is not None:
         inputs = f"list({program.segment(network(net))}.parameters())"
     elif name is not None:

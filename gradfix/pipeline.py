@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -339,9 +340,12 @@ def diagnosed(parsed: Source, options: Options) -> FileReport:
 def _candidates(analysis: Analysis, options: Options) -> Iterator[Candidate]:
     """Every fix that may be applied, in order."""
     for key, finding in by_key(analysis, options).items():
+        alike: Counter[str] = Counter()  # What is said of several fixes does not tell them apart.
         for fix in finding.by(options.way):
             if is_allowed(fix, options):
-                yield Candidate((*key, fix.message), finding, fix)
+                name = f"{fix.message} #{alike[fix.message]}"
+                alike[fix.message] += 1
+                yield Candidate((*key, name), finding, fix)
 
 
 def write(planned: Plan) -> Plan:

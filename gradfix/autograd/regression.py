@@ -28,6 +28,8 @@ def worse(
 ) -> bool:
     """Whether ``after`` raises where ``before`` did not, in whatever branch, or starves a network.
 
+    Raising includes what Python raises where an attribute or a key is not there yet, or where it is None.
+
     A rewrite that ``repairs`` must leave fewer failing backwards. Of runs that are made on demand those that
     nobody has asked for are made if ``further`` ones may show more. Only some ``ways`` into the file are
     looked at, where the others are as they were.
@@ -35,6 +37,9 @@ def worse(
     old = [entry for entry in before.entries if ways is None or entry.way in ways]
     new = after.entries
     if _starves(old, new) or _fails(old, new, repairs, further):
+        return True
+    missed = _missed(new, further)
+    if missed and missed - _missed(old, further):
         return True
     endangered = _endangered(new, further)
     return bool(endangered and endangered - _endangered(old, further))
@@ -73,6 +78,11 @@ def _endangered(entries: list[Entry], further: bool) -> set[tuple[str, str]]:
                 ):
                     found.add((entry.name, ", ".join(ast.unparse(r) for r in event.receivers)))
     return found
+
+
+def _missed(entries: list[Entry], further: bool) -> set[tuple[str, str]]:
+    """What some run asks for and does not find: ``net.state.detach()`` before there is a state."""
+    return {missed for entry in entries for run in _runs(entry, further) for missed in run.missed}
 
 
 def _failing(entries: list[Entry], further: bool) -> Iterator[tuple[_Name, ast.AST, bool]]:

@@ -266,6 +266,9 @@ class Run:
         self.entered: set[ast.AST] = set()
         self.nothing: set[ast.AST] = set()
         """Where None is used as if it were something: what cannot be seen must have replaced it."""
+        self.missed: set[tuple[str, str]] = set()
+        """What was asked for and is not there, as far as can be seen, by whose it is, or where, and its name:
+        attributes of objects, keys of dicts, what None or a number has not."""
         self.undecided: dict[ast.AST, list[Any]] = {}
         self.path_condition: dict[Any, bool] = {}
         self.made: set[tuple[ast.AST, str]] = set()
@@ -565,6 +568,7 @@ def used_none(run: Run, node: ast.AST) -> None:
     Where only this way round leaves it at that, Python raises. In the main run something that cannot be seen
     must have replaced it.
     """
+    run.missed.add(("", ast.unparse(node)))
     first = run.scenario.first
     if first is not None and node not in first.nothing:
         raise Impossible

@@ -37,10 +37,15 @@ def missing_variable(tree: ast.Module | None, frame: Frame, name: str) -> bool:
 def missing_attribute(value: Module | Instance, name: str) -> bool:
     """Whether ``name``, which an instance does not have, is set only in branches of its class's methods."""
     cls = value.cls
-    if cls is None or cls.unknown_bases() or cls.lookup("__getattr__") is not None:
+    if cls is None or not shows_all_attributes(cls):
         return False
     bound = [_attributes(c) for c in cls.order()]
-    if any(name in always for _, always in bound) or not any(name in inside for inside, _ in bound):
+    return not any(name in always for _, always in bound) and any(name in inside for inside, _ in bound)
+
+
+def shows_all_attributes(cls: Class) -> bool:
+    """Whether all attributes of a class's instances are set where it can be seen."""
+    if cls.unknown_bases() or cls.lookup("__getattr__") is not None:
         return False
     return not any(_sets_by_name(c) for c in cls.order())
 

@@ -513,7 +513,7 @@ class Definitions:
 class Function(Value):
     """A function or lambda of the project, with the frame it closes over."""
 
-    __slots__ = ("bound", "context", "frame", "graph_free", "name", "node", "owner")
+    __slots__ = ("bound", "context", "frame", "mode", "name", "node", "owner")
 
     def __init__(
         self,
@@ -527,17 +527,24 @@ class Function(Value):
         self.bound = bound
         self.owner = owner
         self.name = getattr(node, "name", "<lambda>")
-        self.graph_free: Tri = False
-        """Decorated with ``no_grad`` or ``inference_mode``, or perhaps (None)."""
+        self.mode: GradMode | None = None
+        """What sets, for its body, whether graphs are recorded; nothing if it runs as its caller does."""
         self.context = False
         """Decorated with ``contextlib.contextmanager``."""
 
     def bind(self, value: Value) -> Function:
         """The method of ``value`` that this function is."""
         bound = Function(self.node, self.frame, value, self.owner)
-        bound.graph_free = self.graph_free
+        bound.mode = self.mode
         bound.context = self.context
         return bound
+
+    def within(self, mode: GradMode) -> Function:
+        """This function within a context, as a decorator puts it; a context inside of that one decides."""
+        wrapped = Function(self.node, self.frame, self.bound, self.owner)
+        wrapped.mode = self.mode or mode
+        wrapped.context = self.context
+        return wrapped
 
 
 class Suspended(Value):
@@ -855,6 +862,8 @@ def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:
         return [t for item in value.items for t in tensors_in(item, depth - 1)]
     if isinstance(value, Mapping):
         return [t for item in value.items.values() for t in tensors_in(item, depth - 1)]
+    if isinstance(value, Iteration):
+        return [t for part in value.parts for t in tensors_in(part, depth - 1)]
     if isinstance(value, Instance) and value.inherited is not None:
         return tensors_in(value.inherited, depth - 1)
     return []
@@ -878,6 +887,8 @@ def graphs_in(values: Iterable[Value]) -> list[Node]:
                 found.append(value.node)
         if isinstance(value, Sequence):
             work += value.items
+        elif isinstance(value, Iteration):
+            work += value.parts
         elif isinstance(value, Mapping):
             work += value.items.values()
         elif isinstance(value, (Opaque, Module, Instance)):

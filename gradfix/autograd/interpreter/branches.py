@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradfix.autograd.interpreter.conditions import decide, ends_recursion, keep_answer, leaning, was_guessed
+from gradfix.autograd.interpreter.narrowing import narrowed
 from gradfix.autograd.matching import as_if
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Flow, Run, expression, statement
@@ -36,9 +37,7 @@ def _answers(statement: ast.stmt) -> bool:
 def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
     ends = ends_recursion(run, node.body, node.orelse)
     if ends is not None:
-        return run.block(
-            node.body if decide(run, node.test, frame, leaning(run, ends)) else node.orelse, frame
-        )
+        return _branch(run, node, decide(run, node.test, frame, leaning(run, ends)), frame)
     if _bails_out(node.body) and not node.orelse:
         # Nothing is learned from leaving early: it is taken only where the values say so. What gives another
         # result, as against none, is one of two ways.
@@ -67,11 +66,16 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
             run.guesses.append(node)
             run.some = some or _picks(run, node.test)
             try:
-                return run.block(node.body if taken else node.orelse, frame)
+                return _branch(run, node, taken, frame)
             finally:
                 del run.guesses[before:]
                 run.some = some
-    return run.block(node.body if taken else node.orelse, frame)
+    return _branch(run, node, taken, frame)
+
+
+def _branch(run: Run, node: ast.If, taken: bool, frame: Frame) -> Flow:
+    with narrowed(run, node.test, taken, frame):
+        return run.block(node.body if taken else node.orelse, frame)
 
 
 NOT_FINITE = frozenset(("isnan", "isinf", "is_nan", "is_inf"))
@@ -114,4 +118,5 @@ def _conditional(run: Run, node: ast.IfExp, frame: Frame) -> Value:
         taken = decide(run, node.test, frame, leaning(run, ends))
     else:
         taken = decide(run, node.test, frame, not _asks_for_a_failure(node.test), node)
-    return run.evaluate(node.body if taken else node.orelse, frame)
+    with narrowed(run, node.test, taken, frame):
+        return run.evaluate(node.body if taken else node.orelse, frame)

@@ -21,6 +21,7 @@ from gradfix.autograd.values import (
     Sequence,
     Super,
     Value,
+    tensors_in,
 )
 
 
@@ -57,7 +58,10 @@ def arguments(run: Run, node: ast.Call, frame: Frame) -> tuple[list[Argument], K
 
 
 def _some(value: Value) -> list[Value]:
-    return value.items if isinstance(value, Sequence) else ([value] if isinstance(value, Opaque) else [])
+    """What is known of the items of something to go over."""
+    if isinstance(value, Sequence):
+        return value.items
+    return [value] if isinstance(value, Opaque) else [*tensors_in(value)]
 
 
 @expression(ast.Call)

@@ -9,9 +9,11 @@ from typing import Any
 from gradfix.autograd.counting import ORDER
 from gradfix.autograd.run import Run, expression
 from gradfix.autograd.semantics.arithmetic import of_pass
+from gradfix.autograd.semantics.names import TYPES
 from gradfix.autograd.values import (
     Condition,
     Const,
+    External,
     Frame,
     Index,
     Instance,
@@ -95,6 +97,9 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
                 return Const(bool(COMPARE[op.__class__](left.value, right.value)))
             except Exception:
                 return data("condition")
+        known_types = _of_types(op, left, right)
+        if known_types is not None:
+            return Const(known_types)
         if isinstance(op, (ast.Is, ast.IsNot)):
             same = None
             if isinstance(right, Const) and right.value is None and not isinstance(left, (Opaque, Const)):
@@ -131,6 +136,16 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
         mask.lost = run.cut(left, node)
         return mask
     return data("condition", left, *rights)
+
+
+def _of_types(op: ast.cmpop, left: Value, right: Value) -> bool | None:
+    """What a comparison of types comes to: ``type(loss) == float``, ``type(loss) in (int, float)``."""
+    among = isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, Sequence) and not right.open
+    listed = right.items if among and isinstance(right, Sequence) else [right]
+    kinds = [kind.name for kind in (left, *listed) if isinstance(kind, External) and kind.name in TYPES]
+    if len(kinds) <= len(listed) or not (among or isinstance(op, (ast.Is, ast.Eq, ast.IsNot, ast.NotEq))):
+        return None
+    return (kinds[0] in kinds[1:]) is isinstance(op, (ast.Is, ast.Eq, ast.In))
 
 
 def _number(value: Value, other: Value) -> Value:

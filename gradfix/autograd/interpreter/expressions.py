@@ -16,6 +16,7 @@ from gradfix.autograd.relevance import children
 from gradfix.autograd.run import Flow, Impossible, Run, expression, statement
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.arithmetic import binary
+from gradfix.autograd.semantics.builtin import known_type
 from gradfix.autograd.semantics.external import starred
 from gradfix.autograd.semantics.items import keyed, slice_of
 from gradfix.autograd.semantics.libraries import HARMLESS
@@ -88,7 +89,9 @@ def _calls_within(told: ast.Call) -> tuple[ast.Call, ...]:
 
 def _only_tells(run: Run, function: ast.expr, frame: Frame) -> bool:
     """Whether a call whose result is dropped only prints, logs, plots or saves."""
+    below: list[str] = []
     while isinstance(function, ast.Attribute):
+        below.insert(0, function.attr)
         function = function.value
     if not isinstance(function, ast.Name):
         return False
@@ -96,7 +99,8 @@ def _only_tells(run: Run, function: ast.expr, frame: Frame) -> bool:
         return True
     value = _name(run, function, frame)
     if isinstance(value, External):
-        return value.name.split(".", 1)[0] in HARMLESS
+        known = ".".join((value.name, *below)) in dispatch.FUNCTIONS
+        return not known and value.name.split(".", 1)[0] in HARMLESS
     return isinstance(value, Opaque) and value.harmless
 
 
@@ -136,7 +140,10 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
 
 @expression(ast.Attribute)
 def _attribute(run: Run, node: ast.Attribute, frame: Frame) -> Value:
-    return dispatch.attribute(run, run.evaluate(node.value, frame), node.attr, node)
+    value = run.evaluate(node.value, frame)
+    if node.attr == "__class__" and (kind := known_type(value)) is not None:
+        return kind
+    return dispatch.attribute(run, value, node.attr, node)
 
 
 @expression(ast.BinOp)

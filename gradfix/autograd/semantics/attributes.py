@@ -181,6 +181,8 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
             return Opaque("training") if value.training is None else Const(value.training)
     if isinstance(value, Instance) and value.inherited is not None:
         return attribute(run, value.inherited, name, node)
+    if value.cls is not None and unbound.shows_all_attributes(value.cls):
+        run.missed.add((value.cls.name, name))
     if run.scenario.other and (unbound.missing_attribute(value, name) or _made_at_first(run, value, name)):
         raise Impossible
     fresh = Opaque(name)

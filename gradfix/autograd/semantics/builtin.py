@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gradfix.autograd import imports, options
+from gradfix.autograd import imports, operators, options
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.parameters import leaves_of, wholes_of
 from gradfix.autograd.run import Exited, Run, used_none
@@ -18,8 +18,9 @@ from gradfix.autograd.semantics.dispatch import (
     other_methods,
     package,
 )
+from gradfix.autograd.semantics.items import one_of
 from gradfix.autograd.semantics.layers import canonical_module
-from gradfix.autograd.semantics.names import MODULE_METHODS
+from gradfix.autograd.semantics.names import MODULE_METHODS, TENSORS
 from gradfix.autograd.semantics.operations import operands_of, simple, unknown
 from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.semantics.texts import text_method
@@ -121,6 +122,13 @@ def make_range(run: Run, call: Call) -> Value:
 def make_iteration(run: Run, call: Call) -> Value:
     kind = call.name.removeprefix("builtins.")
     parts = [v for v, _ in call.args]
+    spread = [isinstance(argument, ast.Starred) for argument in getattr(call.site, "args", [])]
+    if kind == "zip" and spread == [True] and len(parts) == 1:
+        # Rows of which nobody knows how many there are, turned into columns.
+        (rows,) = parts
+        row = one_of(run, rows.items, call.args[0][1], call.site) if isinstance(rows, Sequence) else None
+        if isinstance(row, Sequence):
+            return Sequence("list", [Sequence("tuple", [column], True) for column in row.items])
     return Iteration(kind, parts) if parts else Opaque(kind)
 
 
@@ -207,7 +215,7 @@ def is_instance(run: Run, call: Call) -> Value:
             answer |= (
                 isinstance(value, (Module, Instance)) and value.cls is not None and one in value.cls.order()
             )
-        elif name in ("torch.Tensor", "torch.FloatTensor", "torch.autograd.Variable"):
+        elif name in TENSORS:
             answer |= isinstance(value, Tensor)
         elif name == "builtins.tuple":
             answer |= isinstance(value, Sequence) and value.kind == "tuple"
@@ -241,6 +249,12 @@ def has_attribute(run: Run, call: Call) -> Value:
             return TRUE
         if cls is None or not cls.unknown_bases():
             return FALSE
+    if len(call.args) == 2 and isinstance(call.args[1][0], Const) and isinstance(call.args[1][0].value, str):
+        kind = known_type(call.args[0][0])
+        if kind is not None and kind.name.startswith("builtins."):
+            return Const(hasattr(call.args[0][0].value, call.args[1][0].value))  # type: ignore[attr-defined]
+        if kind is not None and operators.method(call.args[1][0].value) is not None:
+            return TRUE
     return data("condition")
 
 
@@ -381,8 +395,26 @@ def text_of(run: Run, call: Call) -> Value:
 @function("builtins.type")
 def type_of(run: Run, call: Call) -> Value | None:
     """Of a tensor, of whatever precision: what it makes has no graph."""
-    of_tensor = len(call.args) == 1 and isinstance(call.args[0][0], Tensor)
-    return External("torch.FloatTensor") if of_tensor else None
+    return known_type(call.args[0][0]) if len(call.args) == 1 else None
+
+
+def known_type(value: Value) -> External | None:
+    """The type of a tensor, or of a number or text, where it is certain that it is one."""
+    if value.__class__ is Const and value is not NONE:
+        assert isinstance(value, Const)
+        return External(f"builtins.{type(value.value).__name__}")
+    if not isinstance(value, Tensor) or value.requires is None:
+        return None
+    parameter = value.leaf is not None and value.leaf.label.startswith("parameter")
+    return External("torch.nn.Parameter" if parameter else "torch.FloatTensor")
+
+
+@function("torch.is_tensor")
+def is_tensor(run: Run, call: Call) -> Value:
+    value = call.args[0][0] if call.args else NONE
+    if isinstance(value, Tensor) and value.requires is not None:
+        return TRUE
+    return FALSE if isinstance(value, Const) else data("condition")
 
 
 @function("builtins.exec")

@@ -14,7 +14,7 @@ from gradfix.autograd.semantics.dispatch import (
     method,
     other_methods,
 )
-from gradfix.autograd.semantics.items import take_out
+from gradfix.autograd.semantics.items import one_of, put_somewhere, take_out
 from gradfix.autograd.semantics.iteration import extend
 from gradfix.autograd.values import (
     NONE,
@@ -28,6 +28,7 @@ from gradfix.autograd.values import (
     Sequence,
     SummaryTensor,
     Value,
+    tensors_in,
 )
 
 
@@ -79,9 +80,12 @@ def _extend(run: Run, sequence: Sequence, call: Call) -> Value | None:
 def _insert(run: Run, sequence: Sequence, call: Call) -> Value | None:
     if len(call.args) != 2:
         return None
-    at = call.args[0][0]
-    place = at.value if isinstance(at, Const) and isinstance(at.value, int) else 0
-    sequence.items.insert(place, call.args[1][0])
+    at, (value, expression) = call.args[0][0], call.args[1]
+    if isinstance(at, Const) and isinstance(at.value, int):
+        sequence.items.insert(at.value, value)
+    else:
+        sequence.add([value])
+        put_somewhere(run, sequence, value, expression)
     return NONE
 
 
@@ -90,7 +94,7 @@ def _pop(run: Run, sequence: Sequence, call: Call) -> Value:
     at = call.args[0][0] if call.args else Const(-1 if call.name == "pop" else 0)
     number = at.value if isinstance(at, Const) and isinstance(at.value, int) else None
     if number is None or not -len(sequence.items) <= number < len(sequence.items):
-        return Opaque("item")
+        return one_of(run, sequence.items, call.receiver, call.site)
     return take_out(sequence, number)
 
 
@@ -139,7 +143,7 @@ def _get(run: Run, mapping: Mapping, call: Call) -> Value | None:
         return None
     key = call.args[0][0]
     if not isinstance(key, Const) or not isinstance(key.value, (str, int, float, bool, type(None))):
-        return Opaque("item")
+        return one_of(run, list(mapping.items.values()), call.receiver, call.site)
     if key.value in mapping.items:
         return mapping.items.pop(key.value) if call.name == "pop" else mapping.items[key.value]
     default = call.args[1][0] if len(call.args) > 1 else NONE
@@ -246,3 +250,24 @@ def make_deque(run: Run, call: Call) -> Value:
     if isinstance(result, Sequence) and size is not None:
         result.open = True
     return result
+
+
+@function("random.choice", "random.sample", "random.choices")
+def draw(run: Run, call: Call) -> Value | None:
+    """Items at random: nobody knows which, and an item may be drawn again."""
+    drawn_from = call.args[0][0] if call.args else None
+    if not isinstance(drawn_from, Sequence):
+        return None
+    drawn = one_of(run, drawn_from.items, call.args[0][1], call.site)
+    return drawn if call.name == "random.choice" else Sequence("list", [drawn], True)
+
+
+@function("random.shuffle")
+def shuffle(run: Run, call: Call) -> Value | None:
+    """Items in another order: each may be at any place."""
+    shuffled = call.args[0][0] if call.args else None
+    if not isinstance(shuffled, Sequence) or not tensors_in(shuffled):
+        return None
+    run.mutations += 1
+    shuffled.items = [one_of(run, shuffled.items, call.args[0][1], call.site) for _ in shuffled.items]
+    return NONE

@@ -14,8 +14,8 @@ from gradfix.autograd.run import Impossible, Run, Stopped
 from gradfix.autograd.semantics.adjusting import make_schedule
 from gradfix.autograd.semantics.attributes import member_of
 from gradfix.autograd.semantics.dispatch import attribute, call_method, call_value, called, other_methods
-from gradfix.autograd.semantics.distributions import distribution
-from gradfix.autograd.semantics.names import FUNCTION
+from gradfix.autograd.semantics.distributions import make_distribution
+from gradfix.autograd.semantics.names import FUNCTION, GRAD_CONTEXTS
 from gradfix.autograd.semantics.operations import unknown
 from gradfix.autograd.semantics.optimizers import is_optimizer, make_own_optimizer
 from gradfix.autograd.semantics.unknown import call_opaque
@@ -163,10 +163,14 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
             raise Impossible
         return unknown(run, args, call.keywords, call.site, function.name)
     bind(run, definition.args, frame, args, call.keywords, function.frame)
+    enabled = run.grad_enabled
     if isinstance(definition, ast.Lambda):
         run.charge(1)
         run.entered.add(definition)
-        return run.evaluate(definition.body, frame)
+        run.grad_enabled = function.mode.enabled if function.mode is not None else enabled
+        result = run.evaluate(definition.body, frame)
+        run.grad_enabled = enabled
+        return result
     generator = run.relevance.generator(definition)
     if generator and not function.context and run.relevance.differentiates(definition):
         return Suspended(definition, frame)  # entered as soon as somebody goes through it
@@ -175,9 +179,8 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         if function.context:
             return Suspended(definition, frame)
         return _yielded_parameters(run, definition, frame) or Opaque("generator")
-    enabled = run.grad_enabled
-    if function.graph_free is not False:
-        run.grad_enabled = False if function.graph_free else None
+    if function.mode is not None:
+        run.grad_enabled = function.mode.enabled
     run.depth += 1
     run.active.append(active)
     statement, stack, guesses = run.statement, run.stack, len(run.guesses)
@@ -189,7 +192,7 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         run.depth -= 1
         run.active.pop()
         del run.guesses[guesses:]
-        if function.graph_free is not False:
+        if function.mode is not None:
             run.grad_enabled = enabled
         run.statement, run.stack = statement, stack
     if flow is None:
@@ -303,35 +306,45 @@ def instantiate(run: Run, cls: Class, call: Call) -> Value:
 def decorate(run: Run, function: Value, decorator: ast.expr, frame: Frame) -> Value:
     """Apply a decorator; one that is not known is taken to keep the function's meaning."""
     value = run.evaluate(decorator, frame)
-    if isinstance(value, GradMode) and isinstance(function, Function):
-        function.graph_free = value.enabled is False
-    elif isinstance(value, External) and isinstance(function, Function):
+    if not isinstance(function, Function):
+        return function
+    if isinstance(value, GradMode):
+        return function.within(value)
+    if isinstance(value, External):
         if value.name == "builtins.property" or value.name.endswith("cached_property"):
             return Property(function)
         if value.name in ("builtins.staticmethod", "builtins.classmethod"):
             return Static(function, value.name.endswith("classmethod"))
-        if value.name in ("torch.no_grad", "torch.inference_mode"):
-            function.graph_free = True
+        if value.name in GRAD_CONTEXTS:
+            return function.within(GradMode(GRAD_CONTEXTS[value.name]))
         if value.name in ("contextlib.contextmanager", "contextlib.asynccontextmanager"):
             function.context = True
-    elif isinstance(value, Function) and isinstance(function, Function) and _sets_mode(value.node):
-        function.graph_free = None
+    made_by = value.cls if isinstance(value, Instance) else value
+    if isinstance(made_by, (Function, Suspended, Class)) and _sets_mode(made_by.node):
+        return function.within(GradMode(None))
     return function
+
+
+@called(GradMode)
+def _call_mode(run: Run, value: GradMode, call: Call) -> Value:
+    """``torch.no_grad()(evaluate)``: a context that is called decorates."""
+    function = call.args[0][0] if call.args else NONE
+    return function.within(value) if isinstance(function, Function) else function
 
 
 @lru_cache(maxsize=1024)
 def _sets_mode(definition: ast.AST) -> bool:
-    """Whether a function says anywhere whether graphs are recorded."""
+    """Whether a function, or a class, says anywhere whether graphs are recorded."""
     names = (getattr(node, "attr", getattr(node, "id", "")) for node in walk(definition))
     return not GRAD_MODES.isdisjoint(names)
 
 
-GRAD_MODES = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
+GRAD_MODES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
 
 
 def inherit(run: Run, of: Instance, call: Call) -> None:
     """Set up what an object inherits from a class of torch that the model knows: distributions, schedules."""
     if any(name.startswith("torch.distributions.") for name in of.cls.outside()):
-        of.inherited = distribution(run, call)
+        of.inherited = make_distribution(run, call)
     elif any(".lr_scheduler." in name for name in of.cls.outside()):
         of.inherited = make_schedule(run, call, call.argument("last_epoch", 1))

@@ -31,6 +31,7 @@ from gradfix.autograd.values import (
     Frame,
     Index,
     Instance,
+    Iteration,
     Mapping,
     Module,
     Opaque,
@@ -74,7 +75,14 @@ def _sequence_item(
         return value.items[0]
     if _any_will_do(run, value.items, index):
         return value.items[0]
-    return _one_of(run, value.items, expression, site or expression)
+    return one_of(run, value.items, expression, site or expression)
+
+
+@items_of(Iteration)
+def _part_of_iteration(
+    run: Run, value: Iteration, index: Value, expression: ast.expr, site: ast.AST | None
+) -> Value:
+    return one_of(run, [*tensors_in(value)], expression, site or expression)
 
 
 @items_of(Mapping)
@@ -88,11 +96,13 @@ def _mapping_item(
             held = None
         if held is not None:
             return held
+        if not value.open:
+            run.missed.add((ast.unparse(expression), str(index.value)))
         fresh = value.fresh(str(index.value))
         if isinstance(index.value, (str, int)):
             value.items[index.value] = fresh
         return fresh
-    return Opaque("item")
+    return one_of(run, list(value.items.values()), expression, site or expression)
 
 
 @items_of(Tensor)
@@ -206,23 +216,61 @@ def _any_will_do(run: Run, items: list[Value], index: Value) -> bool:
     return run.any_number == asked
 
 
-def _one_of(run: Run, items: list[Value], expression: ast.expr, site: ast.AST) -> Value:
-    """One of several values, nobody knows which: it may have the graph of any."""
-    chosen = Opaque("item")
+def one_of(run: Run, items: list[Value], expression: ast.expr, site: ast.AST) -> Value:
+    """One of several values, nobody knows which: it may have the graph of any.
+
+    Of tuples of one length, as a memory of transitions holds, each place is one of what is there.
+    """
+    rows = [item for item in items if isinstance(item, Sequence) and item.kind == "tuple" and not item.open]
+    if rows and len(rows) == len(items) and len({len(row.items) for row in rows}) == 1:
+        columns = zip(*(row.items for row in rows))
+        return Sequence("tuple", [one_of(run, list(column), expression, site) for column in columns])
     nodes = [tensor.node for item in items for tensor in tensors_in(item) if tensor.node is not None]
+    chosen = Opaque("item")
     if nodes:
         node = run.node("item", site)
         node.saves = None
         node.edges = tuple(Edge(one, False, expression) for one in dict.fromkeys(nodes))
         chosen.node, chosen.requires = node, None
+    elif items:
+        chosen.graphless = all(isinstance(item, (Tensor, Opaque)) and _is_data(item) for item in items)
     return chosen
+
+
+def _is_data(value: Tensor | Opaque) -> bool:
+    """Whether a value certainly has no graph."""
+    if isinstance(value, Tensor):
+        return value.requires is False and value.leaf is None
+    return value.graphless
+
+
+SOMEWHERE = ...
+"""The key under which a dict holds what it was given under keys that are not known."""
+
+
+def put_somewhere(run: Run, holder: Sequence | Mapping, value: Value, site: ast.expr) -> None:
+    """Store a value nobody knows where: whatever is read later may be the old item or the new one."""
+
+    def either(old: Value) -> Value:
+        graphs = any(tensor.node is not None for tensor in [*tensors_in(old), *tensors_in(value)])
+        vague = bool(tensors_in(old)) and hides_graph(value)
+        return one_of(run, [old, value], site, site) if graphs or vague else old
+
+    holder.open = True
+    if isinstance(holder, Sequence):
+        holder.items = [either(item) for item in holder.items or [value]]
+        return
+    for key, held in holder.items.items():
+        holder.items[key] = either(held)
+    if SOMEWHERE not in holder.items and tensors_in(value):
+        holder.items[SOMEWHERE] = one_of(run, [value], site, site)
 
 
 def item_at(run: Run, value: Sequence, place: int, expression: ast.expr | None) -> Value:
     """An item by the number of a pass: the few that are known stand for more, with graphs of their own."""
     if value.open and place >= len(value.items) and any(t.node is not None for t in tensors_in(value)):
         at = expression or ast.Constant(None, lineno=0, col_offset=0, end_lineno=0, end_col_offset=0)
-        return _one_of(run, value.items, at, at)
+        return one_of(run, value.items, at, at)
     return value.items[place % len(value.items)]
 
 
@@ -263,7 +311,12 @@ def is_key(index: Value) -> bool:
     """Whether no tensor takes this as an index: a text, or a tuple that holds one."""
     if isinstance(index, Sequence):
         return index.kind == "tuple" and any(map(is_key, index.items))
-    return _is_text(index) or (isinstance(index, Opaque) and index.label == "text")
+    return _is_text(index) or _is_spelled(index)
+
+
+def _is_spelled(index: Value) -> bool:
+    """Whether this is a text that is made up of parts of which not all are known."""
+    return isinstance(index, Opaque) and index.label == "text"
 
 
 def keyed(run: Run, holder: Value, index: Value, frame: Frame) -> Value:
@@ -325,7 +378,8 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
             run.substituted = True  # Whatever it was computed of: it is no parameter any more.
     if isinstance(target.slice, ast.Slice):
         if isinstance(holder, Sequence):
-            holder.open = True
+            for item in value.items if isinstance(value, Sequence) else [value]:
+                put_somewhere(run, holder, item, target)
         elif isinstance(holder, Opaque):
             _fed(run, holder, value, target)
         return
@@ -340,15 +394,16 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         if isinstance(index, Index) and holder.items and not holder.open and _place(index) is not None:
             holder.items[_place(index) % len(holder.items)] = value  # type: ignore[operator]
             return
-        # Some item changes: each may be the old or the new one.
-        holder.items = [Opaque("item") if tensors_in(i) or tensors_in(value) else i for i in holder.items]
-        holder.open = True
+        put_somewhere(run, holder, value, target)
         run.hand_on(value)  # Whoever reads an item later may have it.
     elif isinstance(holder, Mapping):
         if isinstance(index, Const) and isinstance(index.value, (str, int, float, bool, type(None))):
             holder.items[index.value] = value
+        elif _is_spelled(index):
+            holder.open = True  # Names that are made up of parts are not those that are written out.
+            run.hand_on(value)
         else:
-            holder.open = True
+            put_somewhere(run, holder, value, target)
             run.hand_on(value)
     elif isinstance(holder, Module) and isinstance(index, Const):
         hold(holder, [value])

@@ -15,7 +15,11 @@ ALIASES = {
     "torch.autograd.variable.Variable": "torch.autograd.Variable",
     "torch.nn.parameter.Parameter": "torch.nn.Parameter",
     "torch.nn.modules.module.Module": "torch.nn.Module",
-    "torch.autograd.grad_mode.no_grad": "torch.no_grad",
+    **{
+        f"torch.{package}.{name}": f"torch.{name}"
+        for package in ("autograd", "autograd.grad_mode")
+        for name in ("no_grad", "enable_grad", "inference_mode", "set_grad_enabled")
+    },
     "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",
     **{
         f"torch.nn.utils.{norm}.{name}": f"torch.nn.utils.{name}"
@@ -43,6 +47,23 @@ def member(package: str, name: str) -> External:
 
 
 FUNCTION = "torch.autograd.Function"
+
+
+TENSORS = frozenset({"torch.FloatTensor", "torch.autograd.Variable"})
+"""The types of all tensors."""
+NO_TENSORS = frozenset(
+    """builtins.float builtins.int builtins.bool builtins.complex builtins.str numbers.Number numbers.Real
+    numpy.ndarray numpy.generic numpy.number numpy.floating numpy.float32 numpy.float64""".split()
+)
+"""Types of numbers, texts and arrays: none of them has a graph."""
+TYPES = frozenset({*TENSORS, *NO_TENSORS, "torch.nn.Parameter"})
+"""Types of which no value has two."""
+OF_TENSORS = frozenset({"detach", "backward", "grad_fn", "requires_grad"})
+"""What no number and no array has."""
+
+
+GRAD_CONTEXTS = {"torch.no_grad": False, "torch.inference_mode": False, "torch.enable_grad": True}
+"""The contexts that need no argument, with whether graphs are recorded in them."""
 
 
 MODULE_METHODS = frozenset(

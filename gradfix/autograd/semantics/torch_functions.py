@@ -12,7 +12,7 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.adjusting import make_schedule
 from gradfix.autograd.semantics.dispatch import function, inherent_method, package
 from gradfix.autograd.semantics.layers import INPLACE, canonical_module, drops, make_module
-from gradfix.autograd.semantics.names import MODULE_METHODS
+from gradfix.autograd.semantics.names import GRAD_CONTEXTS, MODULE_METHODS
 from gradfix.autograd.semantics.operations import apply, function_row, unknown, weak_update_of_operand
 from gradfix.autograd.semantics.optimizers import follower, make_optimizer
 from gradfix.autograd.values import (
@@ -161,14 +161,16 @@ def _lists_losses(value: Value) -> bool:
     return len(cuts) == 1 and None not in cuts and not any(isinstance(item, Const) for item in value.items)
 
 
-@function("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
-@function("torch.enable_grad", "torch.autograd.enable_grad")
+@function(*GRAD_CONTEXTS)
 def grad_mode(run: Run, call: Call) -> Value:
-    enabled = call.name.endswith("enable_grad")
-    if call.args and isinstance(call.args[0][0], Function):
-        call.args[0][0].graph_free = not enabled
-        return call.args[0][0]
-    return GradMode(enabled)
+    """A context that records graphs or does not; called on a function, without being made, it decorates."""
+    mode = call.argument("mode", 0)
+    if isinstance(mode, Function):
+        return mode.within(GradMode(GRAD_CONTEXTS[call.name]))
+    if call.name.endswith("inference_mode"):
+        inference = flag(mode, True)
+        return GradMode(None if inference is None else not inference)
+    return GradMode(GRAD_CONTEXTS[call.name])
 
 
 @function("torch.cuda.device_count")
@@ -180,7 +182,7 @@ def _device_count(run: Run, call: Call) -> Value:
 function("torch.autograd.grad")(differentiate)
 
 
-@function("torch.set_grad_enabled", "torch.autograd.set_grad_enabled")
+@function("torch.set_grad_enabled")
 def set_grad_enabled(run: Run, call: Call) -> Value:
     return GradMode(flag(call.argument("mode", 0), None), switch=True)
 

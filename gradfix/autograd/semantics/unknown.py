@@ -7,7 +7,7 @@ import ast
 from gradfix.autograd import operators, options
 from gradfix.autograd.arguments import Argument, Call, flag, unwritten
 from gradfix.autograd.engine import backward, forget_state, havoc, step, zero_grad
-from gradfix.autograd.graph import Backward, Contribution, Edge, Leaf, OptimizerState, Storage
+from gradfix.autograd.graph import Backward, Contribution, Leaf, OptimizerState, Storage
 from gradfix.autograd.parameters import leaves_of, set_mode, set_requires
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import (
@@ -19,7 +19,6 @@ from gradfix.autograd.semantics.dispatch import (
     method,
     other_methods,
 )
-from gradfix.autograd.semantics.distributions import DENSITIES
 from gradfix.autograd.semantics.iteration import EACH
 from gradfix.autograd.semantics.operations import (
     Operand,
@@ -395,14 +394,16 @@ def _load_state_dict(run: Run, value: Opaque, call: Call) -> Value | None:
 
 
 @method(Opaque, *PLAIN)
-def _no_graph(run: Run, value: Opaque, call: Call) -> Value:
+def _no_graph(run: Run, value: Opaque, call: Call) -> Value | None:
+    if value.leaf is not None:
+        return None  # It is a network, and no tensor.
     number = data(call.name)
     if call.name in OWN:
         number.lost = run.cut(value, call.site)
     return number
 
 
-@method(Opaque, "sample", "state_dict", "no_sync", "accumulate")
+@method(Opaque, "state_dict", "no_sync", "accumulate")
 def _of_its_own(run: Run, value: Opaque, call: Call) -> Value:
     return Opaque(call.name)
 
@@ -416,17 +417,6 @@ def _scale(run: Run, value: Opaque, call: Call) -> Value | None:
     if not isinstance(loss, (Tensor, Opaque)):
         return None
     return scaled(run, value, loss, expression, call.site)
-
-
-@method(Opaque, *DENSITIES)
-def _density(run: Run, value: Opaque, call: Call) -> Value | None:
-    if value.label != "distribution" or value.node is None:
-        return None
-    made = run.node(call.name, call.site)
-    made.saves = None
-    operands = [o for v, e in [(value, call.receiver), *call.args] for o in operands_of(v, e)]
-    made.edges = tuple(Edge(o.node, o.requires is True, o.expression) for o in operands if o.node is not None)
-    return Tensor(made, value.requires)
 
 
 @other_methods(Opaque)
