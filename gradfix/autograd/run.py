@@ -15,6 +15,7 @@ from gradfix.autograd.graph import (
     Change,
     Cut,
     Event,
+    Handover,
     Leaf,
     ModeChange,
     ModuleCall,
@@ -327,6 +328,9 @@ class Run:
         """Losses that a ``GradScaler`` has scaled, and their graphs, with the scaler."""
         self.escapes: list[tuple[int, list[Node]]] = []
         """When something unknown was handed graphs that it could traverse, and their roots."""
+        self.handovers: list[Handover] = []
+        """The calls by which code that cannot be seen got hold of what it could differentiate, whatever its
+        name and whether or not its result is used."""
         self.returned: list[Node] = []
         """The graphs that a caller outside the file gets hold of."""
         self.unrolled: set[ast.AST] = set()
@@ -422,7 +426,7 @@ class Run:
                         value.attributes = {}
                 frame.variables = {}
         kept = (self.nodes, self.events, self.module_calls, self.kept, self.path_condition, self.summaries)
-        for held in (*kept, self.parts, self.views, self.stored):
+        for held in (*kept, self.parts, self.views, self.stored, self.handovers):
             held.clear()
 
     # ------------------------------------------------------------------ statements

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from gradfix.autograd import imports
 from gradfix.autograd.arguments import Argument, Call, Keywords, unwritten
+from gradfix.autograd.engine import hand_over
 from gradfix.autograd.graph import Leaf
 from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.relevance import walk
@@ -150,6 +151,7 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         return call_opaque(run, Opaque(function.name), Call(args, call.keywords, call.site, True))
     if isinstance(function.bound, (Module, Instance)) and _abstract(definition):
         # A subclass that is not here has it.
+        hand_over(run, [function.bound], call.site)
         missing = Opaque(function.name)
         missing.owner = function.bound if isinstance(function.bound, Module) else None
         return call_opaque(run, missing, Call(args, call.keywords, call.site, False))
