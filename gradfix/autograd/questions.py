@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from functools import wraps
+from typing import Any, Literal, TypeVar
 
 from gradfix.autograd.graph import (
     Backward,
@@ -36,18 +37,24 @@ class EventIndex:
 
     of: list[Event]
     backwards: list[Backward] = field(default_factory=list)
+    accumulating: list[Backward] = field(default_factory=list)
+    """Those that leave gradients in parameters."""
     steps: list[Step] = field(default_factory=list)
     zeros: list[ZeroGrad] = field(default_factory=list)
     passes: dict[Path, list[Step]] = field(default_factory=dict)
     takers: dict[Backward, dict[Step, None]] = field(default_factory=dict)
     fed: dict[Backward, Feeding | None] = field(default_factory=dict)
     busy: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
+    answers: dict[tuple[str, Event], Any] = field(default_factory=dict)
+    """What questions about one event have come to, see :func:`answered`."""
 
     def __post_init__(self) -> None:
         self.count = len(self.of)
         for event in self.of:
             if isinstance(event, Backward):
                 self.backwards.append(event)
+                if event.accumulates:
+                    self.accumulating.append(event)
             elif isinstance(event, Step):
                 self.steps.append(event)
                 self.passes.setdefault(event.path, []).append(event)
@@ -70,6 +77,25 @@ def _index(run: Run) -> EventIndex:
 def fed_by(run: Run) -> dict[Backward, Feeding | None]:
     """What has been found out of the backwards of a run: through which networks each goes into others."""
     return _index(run).fed
+
+
+Answer = TypeVar("Answer")
+Asked = TypeVar("Asked", bound=Event)
+
+
+def answered(question: Callable[[Run, Asked], Answer]) -> Callable[[Run, Asked], Answer]:
+    """A question about one event of a run, which is answered once for as long as nothing else happens there."""
+
+    @wraps(question)
+    def answer(run: Run, event: Asked) -> Answer:
+        answers = _index(run).answers
+        key = question.__name__, event
+        if key not in answers:
+            answers[key] = question(run, event)
+        found: Answer = answers[key]
+        return found
+
+    return answer
 
 
 def backwards(run: Run) -> list[Backward]:
@@ -122,6 +148,7 @@ def first_step(run: Run, backward: Backward) -> Step | None:
     return next(iter(_index(run).takers.get(backward, ())), None)
 
 
+@answered
 def owner(run: Run, backward: Backward) -> OptimizerState | None:
     """The optimizer that a loss is for.
 
@@ -132,9 +159,11 @@ def owner(run: Run, backward: Backward) -> OptimizerState | None:
     step = first_step(run, backward)
     if step is None:
         return None
-    others = [b.serial for b in backwards(run) if b.accumulates]
-    since = max((serial for serial in others if serial < backward.serial), default=-1)
-    until = min((serial for serial in others if serial > backward.serial), default=math.inf)
+    losses = _index(run).accumulating
+    at = bisect_left(losses, backward.serial, key=lambda b: b.serial)
+    since = losses[at - 1].serial if at else -1
+    following = (b.serial for b in losses[at : at + 2] if b is not backward)
+    until = next(following, math.inf)
     taking = {s.optimizer for s in _index(run).takers.get(backward, ()) if s.serial < until}
     if len(taking) < 2:
         return step.optimizer
@@ -146,7 +175,7 @@ def owner(run: Run, backward: Backward) -> OptimizerState | None:
 def awaited(run: Run, backward: Backward) -> bool:
     """Whether a step follows in the same pass before any other backward: the loss is meant for it."""
     later = next(between(steps_in(run, backward.path), backward.serial), None)
-    other = next((b for b in between(backwards(run), backward.serial) if b.accumulates), None)
+    other = next(between(_index(run).accumulating, backward.serial), None)
     return later is not None and (other is None or later.serial < other.serial)
 
 
