@@ -45,7 +45,7 @@ from functools import cache, lru_cache, partial
 
 from gradfix.autograd.cuts import cut_off
 from gradfix.autograd.graph import reach
-from gradfix.autograd.questions import backwards
+from gradfix.autograd.questions import walked_by_any
 from gradfix.autograd.relevance import Relevance, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
@@ -194,10 +194,10 @@ def _fix(phase: Phase, torch: str) -> Fix:
 
 def _survey(program: Program, run: Run) -> Survey:
     found = Survey()
-    walked = {node for event in backwards(run) for node in event.visited}
+    walked = walked_by_any(run)
     returned = reach([(node, True) for node in run.returned]).keys()
     handed = reach([(node, True) for handover in run.handovers for node in handover.graphs]).keys()
-    taken = run.escaped_since(-1) | returned | walked | handed | cut_off(run)
+    taken = run.escaped_since(-1) | returned | handed | walked | cut_off(run)
     for chain in {handover.chain: None for handover in run.handovers if handover.network}:
         found.needed.update(_phases(program, run.relevance, chain))
     candidates: dict[Chain, list[Phase]] = {}

@@ -45,6 +45,8 @@ class EventIndex:
     takers: dict[Backward, dict[Step, None]] = field(default_factory=dict)
     fed: dict[Backward, Feeding | None] = field(default_factory=dict)
     busy: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
+    walked: tuple[set[Node], set[object]] | None = None
+    """The nodes that some backward has run, and the calls that they belong to, once somebody has asked."""
     answers: dict[tuple[str, Event], Any] = field(default_factory=dict)
     """What questions about one event have come to, see :func:`answered`."""
 
@@ -84,7 +86,7 @@ Asked = TypeVar("Asked", bound=Event)
 
 
 def answered(question: Callable[[Run, Asked], Answer]) -> Callable[[Run, Asked], Answer]:
-    """A question about one event of a run, which is answered once for as long as nothing else happens there."""
+    """A question about one event of a run, which is answered once for as long as nothing more happens."""
 
     @wraps(question)
     def answer(run: Run, event: Asked) -> Answer:
@@ -189,14 +191,16 @@ def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast
     here, seen = len(step.path), set[ModuleCall | None]()
     if any(not b.certain or b.blind for b in backwards(run) if b.path[:here] == step.path):
         return None
-    walked = {node for backward in backwards(run) for node in backward.visited} | run.escaped_since(since)
+    (walked, calls), escaped = _walked(run), run.escaped_since(since)
     cut = {node for _, node, _ in run.detached}
     # Of several results of one call some are of no use.
-    used = {node.call or node.site for node in walked}
-    for node in reversed(run.nodes):
-        if not since < node.serial < step.serial or node.path[:here] != step.path or node in walked:
+    elsewhere = {node.call or node.site for node in escaped}
+    first, end = (bisect_left(run.nodes, at, key=lambda node: node.serial) for at in (since, step.serial))
+    for node in reversed(run.nodes[first:end]):
+        if node.path[:here] != step.path or node in walked or node in escaped:
             continue
-        if (node.call or node.site) in used or node.opaque or node.foreign:
+        of = node.call or node.site
+        if of in calls or of in elsewhere or node.opaque or node.foreign:
             continue
         own = [(leaf, sure) for leaf, sure, _ in node.leaves if node.call is None and node not in cut]
         if node.call is not None and node.call not in seen:
@@ -208,6 +212,26 @@ def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast
         if any(sure and leaf in leaves and leaf.requires is True for leaf, sure in own):
             return node.site if node.call is None else node.call.site
     return None
+
+
+def walked_by_any(run: Run) -> set[Node]:
+    """The nodes that some backward of a run has run."""
+    return _walked(run)[0]
+
+
+def _walked(run: Run) -> tuple[set[Node], set[object]]:
+    index = _index(run)
+    if index.walked is None:
+        nodes = {node for backward in index.backwards for node in backward.visited}
+        index.walked = nodes, {node.call or node.site for node in nodes}
+    return index.walked
+
+
+def taking(run: Run, some: Iterable[Backward]) -> list[Step]:
+    """The steps that consume what any of some backwards gave, in order."""
+    takers = _index(run).takers
+    found = {step for backward in some for step in takers.get(backward, ())}
+    return sorted(found, key=lambda step: step.serial)
 
 
 def consumers(run: Run, backward: Backward) -> set[OptimizerState]:

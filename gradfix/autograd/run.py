@@ -258,6 +258,10 @@ class Run:
         self.refused: list[ast.AST] = []
         """Those of them when an exception was raised, or the program ended, outermost first."""
         self.weight = 1
+        self.calls_within = 0
+        """How many calls were followed within the outermost function that is running and trains nothing."""
+        self.not_followed: set[str] = set()
+        """The functions within which there were too many."""
         self.stack: Stack = ()
         self.depth = 0
         self.max_depth = DEPTH
