@@ -273,15 +273,16 @@ def _of_strangers(run: Run) -> list[Leaf]:
     return [leaf for state in run.strangers for leaf in state.leaves]
 
 
-def hand_over(run: Run, values: Iterable[Value], site: ast.AST) -> None:
+def hand_over(run: Run, values: Iterable[Value], site: ast.AST, operation: bool = False) -> None:
     """Code that cannot be seen gets hold of these values: it may differentiate what it can reach from there.
 
-    What it would do to gradients and parameters, if it did, is another question (:func:`havoc`).
+    An ``operation`` may do so only where parameters are within reach. What it would do to gradients and
+    parameters, if it did, is another question (:func:`havoc`).
     """
     if run.grad_enabled is False:
         return
     graphs, network = in_reach(values)
-    if graphs or network:
+    if network or (graphs and not operation):
         around = [run.current_call.site] if run.current_call is not None else []
         chain = (site, *around, *(call for call, _ in reversed(run.stack)))
         run.handovers.append(Handover(chain, run.next_serial(), graphs, network))

@@ -112,6 +112,14 @@ class Opaque(Value):
         self.attributes: dict[str, Value] = {}
         return self.attributes
 
+    def has_attributes(self) -> bool:
+        """Whether anybody has asked for one."""
+        try:
+            object.__getattribute__(self, "attributes")
+        except AttributeError:
+            return False
+        return True
+
     def block(self, asked: ast.AST | None = None) -> Leaf:
         """Its parameters as one block; asking for it says that this is a network.
 
@@ -913,6 +921,15 @@ def graphs_in(values: Iterable[Value]) -> list[Node]:
     return found
 
 
+def _holds_nothing(value: Value) -> bool:
+    """Whether something unknown, as most of what unseen code is handed is, leads to nothing else."""
+    if value.__class__ is not Opaque:
+        return False
+    if value.node is not None or value.leaf is not None or value.made_from is not None:
+        return False
+    return value.optimizer is None and not value.has_attributes()
+
+
 REACHED = 1_000
 """How many values are gone through that somebody gets at; who has more in hand has a network, say."""
 
@@ -927,7 +944,7 @@ def in_reach(values: Iterable[Value]) -> tuple[list[Node], bool]:
     found: list[Node] = []
     trainable = False
     seen: set[int] = set()
-    work = [value for value in values if value.__class__ is not Const]
+    work = [value for value in values if value.__class__ is not Const and not _holds_nothing(value)]
     while work:
         value = work.pop()
         if value.__class__ is Const or id(value) in seen:

@@ -273,7 +273,7 @@ def test_a_forward_may_differentiate_in_a_library(options: Options) -> None:
     code = """
 import torch
 from torch import nn
-from elsewhere import batches, held_out, unrolled
+from elsewhere import batches, gradients_of, held_out, pooled, unrolled
 
 class Energy(nn.Module):
     def __init__(self):
@@ -305,6 +305,10 @@ print(test())
     unrolling = f"y, = inner.step({energy}.sum(), params=[y])"
     assert told(code.format(step=unrolling, result=energy), options) == []
     assert told(code.format(step=f"print({energy}.sum())", result=energy), options) == ["def test():"]
+    # An operation that is not seen is one: the network is trained through it.
+    pooled = f"pooled({energy}, x)"
+    assert told(code.format(step="pass", result=pooled), options) == ["def test():"]
+    assert told(code.format(step="pass", result=f"gradients_of({energy}, x)"), options) == []
 
 
 ADAPTING = """

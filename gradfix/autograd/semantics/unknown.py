@@ -138,13 +138,15 @@ def call_opaque(run: Run, value: Opaque, call: Call) -> Value:
 def _hand_over(run: Run, called: Opaque, call: Call) -> None:
     """What something unknown is called on gets into its hands, as does what it is a method or a part of.
 
-    Of a library that the model knows it is known that it differentiates nothing.
+    Of a library that the model knows it is known that it differentiates nothing. Nor is it assumed of what a
+    network computes its result with: an operation on graphs that has no parameters in hand.
     """
     holders = [called]
     while (whole := holders[-1].parent) is not None:
         holders.append(whole)
     if not any(holder.harmless or holder.library for holder in holders):
-        hand_over(run, [*holders, *call.values], call.site)
+        operation = run.current_call is not None and not call.discarded and not suspicious(called.label)
+        hand_over(run, [*holders, *call.values], call.site, operation)
 
 
 def _observed(value: Opaque, call: Call) -> bool:
