@@ -275,9 +275,9 @@ def _fixes(program: Program, carried: Carried) -> Iterator[Fix]:
     assert failure is not None and failure.kind in ("E1", "E2")
     # With the graphs retained, passes before the failing one had already reached into each other.
     if failure.kind == "E1":
-        claim = Claim("E1", line(carried.event.site), beyond=False)
+        claim = Claim("E1", line(carried.event.site), beyond=False, losses="rerouted")
     else:
-        claim = Claim("E2", line(carried.event.site), ())
+        claim = Claim("E2", line(carried.event.site), (), losses="rerouted")
     retain = [
         e
         for site in dict.fromkeys(b.site for b in backwards(carried.run) if b.retain is True)

@@ -103,4 +103,4 @@ def _fixes(program: Program, one: DeadTerm) -> tuple[Fix, ...]:
         if made > 0
     )
     edit = ReplaceExpression(Span.of(site), code)
-    return offered([Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=others))])
+    return offered([Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=others, losses="rerouted"))])

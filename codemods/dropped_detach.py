@@ -113,7 +113,8 @@ def _finding(program: Program, one: Dropped) -> Finding:
     if isinstance(one.site.func.value, (ast.Name, ast.Attribute)):
         code = f"{program.segment(one.site.func.value)} = {program.segment(one.site)}"
         edit = ReplaceStatement(Span.of(program.statement(one.site)), code)
-        fixes = offered([Fix("go on with what is detached", Effect.CHANGES, (edit,), Claim(unchanged=()))])
+        claim = Claim(unchanged=(), losses="rerouted")
+        fixes = offered([Fix("go on with what is detached", Effect.CHANGES, (edit,), claim)])
     return Finding(
         "dropped-detach",
         f"the result of `{shown(program, one.site)}` is dropped: `{name}` keeps its graph",

@@ -105,5 +105,5 @@ def _fixes(program: Program, event: Exhausted) -> tuple[Fix, ...]:
     edit = ReplaceExpression(Span.of(made), f"list({program.segment(made)})")
     raises = event.optimizer and event.alone
     effect = Effect.REPAIRS if raises else Effect.CHANGES
-    claim = Claim(stops=RAISED) if raises else Claim(unchanged=())
+    claim = Claim(stops=RAISED) if raises else Claim(unchanged=(), losses="other")
     return offered([Fix("make a list of the parameters", effect, (edit,), claim)])

@@ -168,7 +168,7 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
             yield from separated
         for fix in separated:
             # One optimizer has both, and consumes less of one: what is detached elsewhere says so.
-            yield fix._replace(effect=Effect.CHANGES, claim=claim._replace(unchanged=()))
+            yield fix._replace(effect=Effect.CHANGES, claim=claim._replace(unchanged=(), losses="rerouted"))
     for what, edits in _joined(program, run, group):
         # It is for the author to say that both losses are meant for what they share.
         yield Fix(what, Effect.CHANGES, tuple(edits), claim._replace(unchanged=()))

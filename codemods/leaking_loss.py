@@ -30,7 +30,8 @@ discriminator. Where the one has stepped on its loss, and the other one's loss i
 the second step consumes both losses, the first one for the second time.
 
 The gradients are cleared before the first backward of the optimizer's own losses, if the other loss comes
-before it. If it comes after, there is no place to clear.
+before it and the step waits for no further passes: what was accumulated on purpose would be cleared as well.
+Else the other loss is told for whose parameters it is: `g_loss.backward(inputs=list(G.parameters()))`.
 
 By hand: step before the other loss is differentiated, on a fresh forward, or say where its gradients are
 wanted: `g_loss.backward(inputs=list(G.parameters()))`.
@@ -46,6 +47,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
+from gradfix import guards
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, Storage, reach
 from gradfix.autograd.questions import (
     calls_in,
@@ -60,8 +62,8 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import swapped
 from gradfix.autograd.values import Tensor, Value, tensors_in
-from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
-from gradfix.edits import constructed, insert, note, offered, receiver, stepped
+from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span, Way
+from gradfix.edits import constructed, insert, note, offered, only_for, receiver, stepped
 
 
 class Leak(NamedTuple):
@@ -210,8 +212,14 @@ def _finding(program: Program, leak: Leak) -> Finding:
 def _cleared(program: Program, leak: Leak) -> Iterator[Fix]:
     """The gradients, cleared before the first of the optimizer's own losses is differentiated."""
     name = stepped(program, leak.step.optimizer)
-    if name is None or leak.foreign.serial > leak.own.serial:
-        return
-    edit = insert(program.statement(leak.own.site), "before", f"{name}.zero_grad()")
-    unchanged = constructed(leak.run, leak.meant_for)
-    yield Fix("clear what the other loss has left", Effect.CHANGES, (edit,), Claim(unchanged=unchanged))
+    claim = Claim(unchanged=constructed(leak.run, leak.meant_for))
+    at_once = guards.place(program, leak.own, leak.step) is True
+    if name is not None and at_once and leak.foreign.serial < leak.own.serial:
+        edit = insert(program.statement(leak.own.site), "before", f"{name}.zero_grad()")
+        yield Fix("clear what the other loss has left", Effect.CHANGES, (edit,), claim)
+    elif not set(leak.meant_for.owned()) & set(leak.step.optimizer.owned()):
+        restricted = only_for(program, leak.foreign, leak.meant_for, calls_in(leak.foreign.visited))
+        if restricted is not None:
+            other = receiver(program, leak.foreign)
+            words = f"give the gradients of `{other}` to its own optimizer alone"
+            yield Fix(words, Effect.CHANGES, (restricted,), claim, Way.INPUTS)

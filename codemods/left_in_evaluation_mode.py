@@ -232,7 +232,7 @@ def _back_to_training(program: Program, left: Left) -> Iterator[Fix]:
             return
         place = _phase(program, left, call)
         edits.setdefault(insert(place, "before", f"{program.segment(network(call))}.train()"))
-    claim = Claim(unchanged=(), same_forwards=False, steady_modes=True)
+    claim = Claim(unchanged=(), same_forwards=False, steady_modes=True, losses="other")
     yield Fix("return to training mode", Effect.CHANGES, tuple(edits), claim)
 
 

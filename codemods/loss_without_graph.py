@@ -148,9 +148,9 @@ def _fixes(program: Program, one: Graphless) -> tuple[Fix, ...]:
     loss, optimizer = receiver(program, one.backward), one.step.optimizer
     feeds = tuple((made, loss) for made in constructed(one.run, optimizer) if made > 0)
     if one.backward.failure is not None:
-        claim = Claim("E3", line(one.backward.site), feeds=feeds)
+        claim = Claim("E3", line(one.backward.site), feeds=feeds, losses="rerouted")
     else:
-        claim = Claim(unchanged=(), feeds=feeds)
+        claim = Claim(unchanged=(), feeds=feeds, losses="rerouted")
     name = stepped(program, optimizer) or "the optimizer"
     words = f"let `{loss}` keep its graph, so that `{name}` gets its gradients"
     return offered([Fix(words, Effect.REPAIRS, tuple(edits), claim)])

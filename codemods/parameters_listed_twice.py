@@ -156,8 +156,8 @@ def _fixes(program: Program, one: Twice, first: ast.Call, second: ast.Call) -> I
         edit = ReplaceExpression(Span.of(outer), program.segment(outer.left))
     elif isinstance(outer, ast.Call) and part in outer.args and len(outer.args) > 1:
         edit_ = RemoveArgument(Span.of(outer), outer.args.index(part))
-        yield Fix(words, Effect.CHANGES, (edit_,), Claim(unchanged=()))
+        yield Fix(words, Effect.CHANGES, (edit_,), Claim(unchanged=(), losses="rerouted"))
         return
     else:
         return
-    yield Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=()))
+    yield Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=(), losses="rerouted"))

@@ -85,5 +85,5 @@ def _fixes(program: Program, site: ast.Call) -> Iterator[Fix]:
         edit = ReplaceExpression(Span.of(said), "False")
     else:
         edit = ReplaceExpression(Span.of(site), with_argument(program, site, "use_reentrant=False"))
-    claim = Claim(unchanged=(), same_forwards=False)
+    claim = Claim(unchanged=(), same_forwards=False, losses="rerouted")
     yield Fix("checkpoint in the other way", Effect.CHANGES, (edit,), claim)

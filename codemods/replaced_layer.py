@@ -101,4 +101,6 @@ def _fixes(program: Program, orphan: Orphan) -> tuple[Fix, ...]:
         return ()
     edit = move(statement, made, "before")
     words = "replace the layer before the optimizer is made"
-    return offered([Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=(), same_forwards=False))])
+    return offered(
+        [Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=(), same_forwards=False, losses="rerouted"))]
+    )

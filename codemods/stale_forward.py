@@ -409,7 +409,9 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
         # Of other data, the original's own graph has another gradient: which one is meant, its author knows.
         effect = one.effect if _all_repeated(one) else Effect.CHANGES
         for fix in _carried_out(program, one, *plan):
-            yield fix._replace(effect=effect, claim=fix.claim._replace(unchanged=unchanged))
+            yield fix._replace(
+                effect=effect, claim=fix.claim._replace(unchanged=unchanged, losses="rerouted")
+            )
         return
     if not all(call.path == one.event.path for call in one.calls):
         # Predictions of several passes are not made again one by one; as numbers they may all be taken.
@@ -431,13 +433,16 @@ def _carried_out(
     event = one.event
     failure = event.failure
     kind = failure.kind if failure is not None and failure.kind != "E4" else None
+    mine = owner(one.run, event)
     claim = Claim(
         kind,
         line(event.site) if kind else None,
         constructed(one.run, one.step.optimizer),
         # Who steps again on the repeated forward consumes other gradients from there on.
-        beyond=owner(one.run, event) is not one.step.optimizer,
+        beyond=mine is not one.step.optimizer,
         same_forwards=not any(isinstance(edit, (InsertStatement, MoveStatement)) for edit in edits),
+        # A prediction that was detached for the first loss gives the second one nothing, however it is kept.
+        losses="same" if kind and mine is not None and set(event.reached) & set(mine.owned()) else "rerouted",
     )
     way = _way(edits)
     retain: list[Edit] = []

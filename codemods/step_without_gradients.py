@@ -408,4 +408,4 @@ def _fixes(program: Program, idle: Idle) -> tuple[Fix, ...]:
         return ()
     edit = ReplaceExpression(Span.of(cut), program.segment(cut.func.value))
     words = f"let `{receiver(program, idle.loss)}` run through `{shown(program, cut.func.value)}`"
-    return offered([Fix(words, Effect.REPAIRS, (edit,), Claim(unchanged=()))])
+    return offered([Fix(words, Effect.REPAIRS, (edit,), Claim(unchanged=(), losses="rerouted"))])

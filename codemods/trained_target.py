@@ -80,4 +80,4 @@ def _fixes(program: Program, one: TrainedTarget) -> Iterator[Fix]:
         what += f" instead of `{shown(program, prediction)}`"
     others = [o.state for o in one.run.optimizers if o.state is not owner(one.run, one.backward)]
     unchanged = tuple(number for state in others for number in constructed(one.run, state))
-    yield Fix(what, Effect.CHANGES, tuple(edits), Claim(unchanged=unchanged))
+    yield Fix(what, Effect.CHANGES, tuple(edits), Claim(unchanged=unchanged, losses="rerouted"))

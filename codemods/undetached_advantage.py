@@ -257,4 +257,5 @@ def _claim(found: Weighted) -> Claim:
     """Who does not own the network that estimates consumes what it did."""
     assert found.source.call is not None
     others = [o.state for o in found.run.optimizers if found.source.call.leaves.isdisjoint(o.state.owned())]
-    return Claim(unchanged=tuple(place for other in others for place in constructed(found.run, other)))
+    unchanged = tuple(place for other in others for place in constructed(found.run, other))
+    return Claim(unchanged=unchanged, losses="rerouted")

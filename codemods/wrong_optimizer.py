@@ -151,7 +151,7 @@ def _claim(program: Program, one: Misdirected, raising: Backward | None, remade:
         for made in constructed(one.run, optimizer)
         for loss in losses
     }
-    claim = Claim(unchanged=(), feeds=tuple(sorted(feeds)), same_forwards=False)
+    claim = Claim(unchanged=(), feeds=tuple(sorted(feeds)), same_forwards=False, losses="rerouted")
     if raising is None:
         return claim
     return claim._replace(raises="E2", raises_line=line(raising.site), beyond=False)

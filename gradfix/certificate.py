@@ -12,10 +12,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from gradfix import __version__, files
-from gradfix.codemod import Claim, Effect
+from gradfix.codemod import Claim, Effect, Losses
 from gradfix.results import Attempt
 from gradfix.source import Problem, character_column, split_lines
 from gradfix.source import read as read_source
@@ -23,11 +23,12 @@ from gradfix.source import read as read_source
 if TYPE_CHECKING:
     from gradfix.verify.runner import Evidence, Rewrite
 
-SCHEMA = 3
+SCHEMA = 4
 """Counts changes that a reader of an earlier schema would not understand."""
-READ = (1, 2, 3)
+READ = (1, 2, 3, 4)
 """The schemas that are read. A claim of the first promised nothing of forward passes, one of the first two
-nothing of other errors than autograd's, of modes and of clipping."""
+nothing of other errors than autograd's, of modes and of clipping, one of the first three nothing of
+losses."""
 MAX_BYTES = 64 << 20
 
 
@@ -75,6 +76,7 @@ def of(path: str, attempt: Attempt) -> dict[str, Any]:
             "clips": list(claim.clips),
             "schedules": list(claim.schedules),
             "clears": claim.clears,
+            "losses": claim.losses,
         },
         "before": {"sha256": _digest(attempt.before), "text": attempt.before},
         "after": {"sha256": _digest(attempt.after), "text": attempt.after},
@@ -170,6 +172,7 @@ def read(path: str) -> Certificate | Problem:
                 beyond=bool(claim["beyond"]),
                 same_forwards=content["schema"] > 1 and bool(claim["same_forwards"]),
                 **(_later(claim) if content["schema"] > 2 else {}),
+                losses=_losses(claim["losses"]) if content["schema"] > 3 else "other",
             ),
             before=_text(content["before"]["text"]),
             after=_text(content["after"]["text"]),
@@ -204,6 +207,12 @@ def _later(claim: Mapping[str, Any]) -> dict[str, Any]:
         "schedules": tuple(map(int, claim["schedules"])),
         "clears": bool(claim["clears"]),
     }
+
+
+def _losses(value: object) -> Losses:
+    if value not in get_args(Losses):
+        raise ValueError(f"{value!r} is nothing that is said of losses")
+    return cast(Losses, value)
 
 
 def _text(value: object) -> str:

@@ -196,6 +196,9 @@ class Note(NamedTuple):
     message: str
 
 
+Losses = Literal["same", "rerouted", "other"]
+
+
 class Claim(NamedTuple):
     """What verification must find when it runs both versions (see :mod:`gradfix.claims`).
 
@@ -231,6 +234,11 @@ class Claim(NamedTuple):
     """Constructor lines of the optimizers whose schedule moves one value later than in the original."""
     clears: bool = False
     """Whether gradients that the original adds up from pass to pass are those of one pass each."""
+    losses: Losses = "same"
+    """What backward calls differentiate, held against the original's own graphs at the same weights. The
+    losses and the gradients that they give are the ``same`` (and it changes which steps consume them), or
+    they are ``rerouted``: of the same value, but a path of the gradient is cut, or one that was cut is
+    joined. Where they are ``other`` ones, the values part at some step."""
 
 
 class Fix(NamedTuple):

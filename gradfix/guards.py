@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import itertools
 from collections.abc import Iterator
 
 from gradfix.autograd.graph import Backward, Step
@@ -43,6 +44,8 @@ def place(program: Program, backward: Backward, step: Step) -> ast.stmt | bool:
 
     True: it waits for none, and its gradients may be cleared before the backward. False: that is not known.
     """
+    if _counted_by_a_framework(program, step):
+        return program.statement(step.site)
     if program.function(backward.site) is not program.function(step.site):
         return not _left_out(program, backward, step)
     at = program.statement(step.site)
@@ -75,6 +78,21 @@ def place(program: Program, backward: Backward, step: Step) -> ast.stmt | bool:
         return True
     inside = set(ast.walk(found))
     return found if sites <= inside and not isinstance(found, ast.Return) else False
+
+
+def _counted_by_a_framework(program: Program, step: Step) -> bool:
+    """Whether a step stands within ``with accelerator.accumulate(net):``, where most of its calls do nothing.
+
+    Whatever else may be called so, gradients may be cleared behind a step.
+    """
+    within = itertools.takewhile(lambda one: one is not region, program.ancestors(step.site))
+    items = (
+        item.context_expr
+        for one in within
+        if isinstance(one, (ast.With, ast.AsyncWith))
+        for item in one.items
+    )
+    return any(isinstance(one, ast.Call) and last_name(one) == "accumulate" for one in items)
 
 
 def cleared_otherwise(entry: Entry, step: Step) -> bool:

@@ -53,12 +53,20 @@ from learning at all. So the checks here compare what optimizers *consume*:
     For programs without an optimizer, where the claim says so: the first leaf gradients that differ are those
     of the original less what was there before the backward call.
 ``feeds``
-    Every step consumes gradients of exactly the declared backward calls.
+    Every step consumes gradients of exactly the declared backward calls. They are declared as the source
+    writes them; where it writes several losses alike (``losses[name]``), ``entries`` alone tells them apart.
 ``same-loss``
     While the weights are held still, the first backward of a declared loss (for this optimizer, where
     a helper gives several losses one name) gives its optimizer
     what it gives in the original's own graph. A detach does not change a loss's value: where the
     values agree and the gradients do not, something was cut off, and a fix of E1 or E2 fails.
+``entries``
+    While the weights are held still, every step of an optimizer that is not known to consume the same as in
+    the original consumes nothing but what the original differentiates too: losses of the same value, that
+    give the same gradients unless the claim says that they are rerouted, each once, and every one of its own
+    (see :mod:`gradfix.claims.entries`).
+``observed``
+    The versions do something differently with gradients or graphs.
 ``random``, ``buffers``
     At every step the random generators are in the same state, and the buffers of the networks (running
     statistics, say) hold the same, for as long as the weights are the same. A claim may say that networks
@@ -81,10 +89,11 @@ large to be stored whole are compared by the estimated norm of their difference.
 
 from __future__ import annotations
 
-from gradfix.claims import around, consumption, losses, promises, running, without_optimizer
+from gradfix.claims import around, consumption, losses, observed, promises, running, without_optimizer
 from gradfix.claims.around import Surroundings, longest, surroundings
 from gradfix.claims.case import Case
 from gradfix.claims.course import first_line, missed_by, summary, too_few, wanting
+from gradfix.claims.entries import entries, unsettled
 from gradfix.claims.gradients import (
     RELATIVE,
     Followed,
@@ -127,12 +136,11 @@ def check(
     """Check a fix's claim against one run of each version with the same seed.
 
     Args:
-        claim: What the fix promises.
-        effect: What it does to gradients.
-        before: The original.
-        after: The fixed program.
-        reference: The original with its graphs kept, for a claim that it raises E1 or E2.
-        still: Both with their weights held still, for a claim with ``feeds``.
+        claim: What the fix promises. effect: What it does to gradients. before: The original. after: The
+        fixed program. reference: The original with its graphs kept, for a claim that it raises E1 or E2.
+        still: Both with their weights held still, the original with its graphs kept, or without gradients
+        where
+            autograd refuses to compute them; ``None`` where they cannot be run so.
         faults: What is wrong with the original and with the fixed program, as far as that is known.
     """
     case = Case(claim, effect, before, after, reference)
@@ -158,8 +166,9 @@ def check(
         *promises.scheduled(case),
         *promises.cleared(case),
     ]
-    if still is not None:
+    if still is not None and claim.feeds:
         checks += losses.same_loss(case, still)
+    checks += [*entries(case, still), *observed.observed(case)]
     return doubted([*checks, *without_optimizer.leaves(case)], contradiction(before, after, reference))
 
 
@@ -192,6 +201,7 @@ __all__ = [
     "summary",
     "surroundings",
     "too_few",
+    "unsettled",
     "updates_apart",
     "wanting",
 ]

@@ -239,11 +239,21 @@ def _fed(case: Case, index: int, wanted: frozenset[str | None]) -> Check:
             fed = " and ".join(sorted(str(receiver) for receiver in found)) or "nothing"
             detail = f"step {turn + 1} of {who} consumes gradients of {fed}, not of {words}"
             return Check("feeds", "fails", detail, who)
+    several = next((str(one) for one in wanted if len(_told_apart(case.after, one)) > 1), None)
     if leftover(steps) and (
         case.effect is Effect.CHANGES or not leftover((case.reference or case.before).steps_of(index))
     ):
         return Check("feeds", "fails", f"{who} consumes gradients that it had already consumed", who)
+    if several is not None:
+        detail = f"the source calls several losses {several}, which are told apart by what they come to"
+        return Check("feeds", "not checked", f"what feeds {who}: {detail}", who)
     return Check("feeds", "holds", f"{each_step(len(steps))} of {who} consumes {words} only", who)
+
+
+def _told_apart(run: Recording, receiver: str | None) -> set[tuple[object, ...]]:
+    """The losses that the source calls so: by the parameters that they reach, and how many terms do."""
+    calls = [call for call in run.backwards if call.place.receiver == receiver]
+    return {(call.reached, len(call.through.terms) if call.through else 0) for call in calls}
 
 
 def untangled(case: Case) -> frozenset[int]:

@@ -43,6 +43,8 @@ class Course:
     """Gradients that were proved equal by their hashes."""
     measured: int = 0
     """Gradients that were found equal by their numbers."""
+    nothing: int = 0
+    """Those among them that are zero but for rounding in both."""
 
 
 @dataclass
@@ -59,19 +61,50 @@ class _Comparison:
     """The largest relative difference of the weights."""
     hashed: int = 0
     measured: int = 0
+    nothing: int = 0
+
+
+def is_rounding(one: Values | None, other: Values | None, floor: float, noise: float = 0.0) -> bool:
+    """Whether two gradients are nothing but rounding.
+
+    Either both are no larger than what rounding may leave of a sum that is zero (a bias before a
+    normalization, a shift before softmax), or what rounding makes of them is of their own size.
+    """
+    if one is None or other is None:
+        return False
+    return max(one.largest, other.largest) <= floor or 0 < _scale(one, other) <= NOISE * noise
 
 
 def nearly_equal(
-    one: Values | None, other: Values | None, overall: float, relative: float, noise: float = 0.0
+    one: Values | None,
+    other: Values | None,
+    overall: float,
+    relative: float,
+    noise: float = 0.0,
+    floor: float = 0.0,
 ) -> bool:
-    """Whether two gradients are equal within the tolerance, of which one is known up to some ``noise``."""
+    """Whether two gradients are equal within the tolerance.
+
+    Args:
+        one: A gradient.
+        other: Another one.
+        overall: The largest magnitude of all that the optimizer has been given.
+        relative: How far they may be apart, relative to the larger one.
+        noise: By how much rounding alone may change an element of one of them.
+        floor: What rounding may leave of an element whose terms add up to zero.
+    """
     if one is None or other is None:
         return one is other
-    apart = one.distance(other)
-    scale = max(one.largest, other.largest) if one.exact is not None else max(one.norm, other.norm)
-    # What is moved about by its own size is nothing but rounding: that of a bias before a normalization.
-    rounding = NOISE * noise if noise >= scale / 2 else min(NOISE * noise, ROUNDED * scale)
+    if is_rounding(one, other, floor):
+        return True
+    apart, scale = one.distance(other), _scale(one, other)
+    rounding = NOISE * noise if NOISE * noise >= scale else min(NOISE * noise, ROUNDED * scale)
     return apart == 0 or apart * scale <= relative * scale + ABSOLUTE * overall + rounding
+
+
+def _scale(one: Values, other: Values) -> float:
+    """What the distance of two tensors is relative to."""
+    return max(one.largest, other.largest) if one.exact is not None else max(one.norm, other.norm)
 
 
 def is_zero(values: Values | None) -> bool:
@@ -94,12 +127,15 @@ def compare(one: Step, other: Step, name: Recording) -> _Comparison:
         return _Comparison("it owns other parameters")
     pairs = list(zip(one.parameters, other.parameters))
     overall = max((largest_of(a.gradient, b.gradient) for a, b in pairs), default=0.0)
+    # What is moved by nothing but rounding moves nothing else.
     drifts = (
         0.0 if _same_hash(a.value_hash, b.value_hash) else a.value.distance(b.value)
         for a, b in pairs
         if a.value.numeric and b.value.numeric
+        if not is_rounding(a.gradient, b.gradient, max(a.floor, b.floor), max(a.noise, b.noise))
     )
     found = _Comparison(drift=max(drifts, default=0.0))
+    what = ""
     relative = max(RELATIVE, min(GROWTH * found.drift, GROWN))
     for position, (a, b) in enumerate(pairs):
         what = name.parameter(one.optimizer, position)
@@ -112,11 +148,21 @@ def compare(one: Step, other: Step, name: Recording) -> _Comparison:
         elif not (a.gradient.numeric and b.gradient.numeric):
             found.unknown = f"the gradient of {what} has another hash, {NO_NUMBERS}"
         else:
+            noise, floor = max(a.noise, b.noise), max(a.floor, b.floor, ABSOLUTE * overall)
             apart = a.gradient.distance(b.gradient)
-            if not nearly_equal(a.gradient, b.gradient, overall, relative, max(a.noise, b.noise)):
-                return replace(found, problem=f"the gradient of {what} differs by {apart:.1e} of its size")
+            if is_rounding(a.gradient, b.gradient, floor, noise) and math.isfinite(apart):
+                found.nothing += 1
+                continue
+            if not nearly_equal(a.gradient, b.gradient, overall, relative, noise):
+                problem = f"the gradient of {what} differs by {apart:.1e} of its size"
+                if not apart * _scale(a.gradient, b.gradient) <= NOISE * noise:
+                    return replace(found, problem=problem)
+                found.unknown = f"{problem}, and by {noise:.1e} by rounding alone"
+                continue
             found.largest = max(found.largest, apart)
             found.measured += 1
+    if found.nothing and not found.hashed and not found.measured:
+        found.unknown = found.unknown or f"the gradient of {what} is nothing but rounding"
     return found
 
 
@@ -184,6 +230,7 @@ def follow_steps(
         course.largest = max(course.largest, largest)
         course.hashed += found.hashed
         course.measured += found.measured
+        course.nothing += found.nothing
     return courses
 
 
@@ -272,6 +319,8 @@ def updates_apart(one: Step, other: Step, *, exact: Collection[int] = ()) -> int
         gradients = [state.gradient for state in (mine, theirs) if state.gradient is not None]
         if place not in exact and any(NOISE * mine.noise > RELATIVE * one.largest for one in gradients):
             continue
+        if place not in exact and is_rounding(mine.gradient, theirs.gradient, max(mine.floor, theirs.floor)):
+            continue
         if place not in exact and all(gradient.largest <= RELATIVE * overall for gradient in gradients):
             continue
         a = one.after[place].minus(mine.value)
@@ -308,6 +357,8 @@ def leftover(steps: Sequence[Step]) -> bool:
 def agreement(course: Course) -> str:
     """How well gradients agree, in words."""
     apart = "max difference 0" if course.largest == 0 else f"max relative difference {course.largest:.1e}"
+    if course.nothing:
+        apart += f", {plural(course.nothing, 'gradient')} zero but for rounding in both"
     if not course.hashed:
         return apart
     if not course.measured:

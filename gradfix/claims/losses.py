@@ -49,8 +49,8 @@ def _same_loss(case: Case, still: Still, index: int, receiver: str) -> Check:
     largest, cut = 0.0, False
     for position in sorted({*one.shares, *other.shares}):
         a, b = one.shares.get(position), other.shares.get(position)
-        noise = one.noise.get(position, 0.0)
-        if nearly_equal(a, b, overall, RELATIVE, noise) or (is_zero(a) and is_zero(b)):
+        noise, floor = one.noise.get(position, 0.0), one.floor.get(position, 0.0)
+        if nearly_equal(a, b, overall, RELATIVE, noise, floor) or (is_zero(a) and is_zero(b)):
             largest = max(largest, a.distance(b) if a and b else 0.0)
             continue
         if cut_rightly(case, receiver, (index, position)):
@@ -85,13 +85,17 @@ class _Loss:
     value: Values
     shares: dict[int, Values]
     noise: dict[int, float] = field(default_factory=dict)
+    floor: dict[int, float] = field(default_factory=dict)
 
     def plus(self, other: _Loss) -> _Loss:
         shares = dict(self.shares)
         for position, share in other.shares.items():
             shares[position] = shares[position].plus(share) if position in shares else share
-        noise = {place: self.noise.get(place, 0.0) + other.noise.get(place, 0.0) for place in shares}
-        return _Loss(self.value.plus(other.value), shares, noise)
+        noise, floor = (
+            {place: one.get(place, 0.0) + two.get(place, 0.0) for place in shares}
+            for one, two in ((self.noise, other.noise), (self.floor, other.floor))
+        )
+        return _Loss(self.value.plus(other.value), shares, noise, floor)
 
 
 def _turn(after: Recording, receiver: str, optimizer: int) -> int:
@@ -120,8 +124,11 @@ def _loss(recording: Recording, receiver: str, optimizer: int, turn: int) -> _Lo
     for call in _calls(recording, receiver)[turn : turn + 1]:
         assert call.value is not None
         shares = {place: share for (index, place), share in call.shares.items() if index == optimizer}
-        noise = {place: size for (index, place), size in call.noise.items() if index == optimizer}
-        return _Loss(call.value, shares, noise)
+        noise, floor = (
+            {place: size for (index, place), size in sizes.items() if index == optimizer}
+            for sizes in (call.noise, call.floor)
+        )
+        return _Loss(call.value, shares, noise, floor)
     with suppress(SyntaxError):
         parsed = ast.parse(receiver, mode="eval").body
         if isinstance(parsed, ast.BinOp) and isinstance(parsed.op, ast.Add):

@@ -19,7 +19,7 @@ NO_NUMBERS = "and there are no numbers"
 """Ends the detail of a check where hashes differ, which prove nothing then, in a run without data."""
 PROMISED = frozenset({"modes", "clipped", "scheduled", "cleared"})
 """The checks that a claim asks for by itself: nothing is proved where one of them could not be made."""
-SUBSTANCE = COMPARISONS | PROMISED | {"feeds", "kept"}
+SUBSTANCE = COMPARISONS | PROMISED | {"entries", "feeds", "kept"}
 """Checks of which at least one must hold for evidence to be evidence."""
 
 
@@ -72,7 +72,8 @@ def settled(checks: Sequence[Check], original: Recording, fixed: Recording) -> b
         original: The run of the original that gets furthest (:func:`longest`).
         fixed: That of the fixed program.
     """
-    if not checks or any(one.verdict != "holds" for one in checks):
+    # Numbers do not show the effect of what has none.
+    if not checks or any(one.verdict != "holds" and one.name != "observed" for one in checks):
         return False
     compared = [one for one in checks if one.name in COMPARISONS]
     name = "reference" if any(one.name == "reference" for one in compared) else "unchanged"

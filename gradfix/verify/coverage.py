@@ -39,7 +39,9 @@ def changed(before: str, after: str) -> tuple[Piece, ...]:
     """The pieces of ``after`` that ``before`` does not have: statements by line, parts by what they are.
 
     A statement that was removed is stood for by its neighbour in the same block: a run that comes to that one
-    has come to the place. Comments and blank lines do not count; in what is not Python there is none.
+    has come to the place. A function's decorators and its header are stood for by the first statement of its
+    body: what they change, a call has to show. Comments and blank lines do not count; in what is not Python
+    there is none.
     """
     try:
         old, new = list(statements(before)), list(statements(after))
@@ -55,13 +57,40 @@ def changed(before: str, after: str) -> tuple[Piece, ...]:
             continue
         here = _within(new, first, last)
         found |= {one.piece for one in here} | _new_parts(_within(old, start, end), here)
+        found |= {piece for one in new for piece in _entered(one, first, last)}
         if not here:
             removed.update(range(start + 1, end + 1))
     for one in old:
+        if removed and isinstance(one.node, FUNCTIONS) and not removed.isdisjoint(_header(one.node)):
+            kept = [other.node for other in new if other.piece[0] == same.get(one.piece[0])]
+            found |= {piece for node in kept for piece in _first(node)}
         if one.piece[0] in removed:
             beside = next((same[line] for line in one.siblings if line in same), None)
             found.update([one.piece for one in new if one.piece[0] == beside][:1])
     return tuple(sorted(found))
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _entered(one: Statement, first: int, last: int) -> list[Piece]:
+    """Where a function is entered that has decorators or a header on the lines from ``first`` to before
+    ``last``."""
+    if isinstance(one.node, FUNCTIONS) and any(first < line <= last for line in _header(one.node)):
+        return _first(one.node)
+    return []
+
+
+def _header(node: ast.FunctionDef | ast.AsyncFunctionDef) -> range:
+    """The lines of a function before its body."""
+    start = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    return range(start, max(node.body[0].lineno, node.lineno + 1))
+
+
+def _first(node: ast.stmt) -> list[Piece]:
+    """The first statement of a body that may have a call before it."""
+    body: list[ast.stmt] = getattr(node, "body", [])
+    return [piece_of(one) for one in body if _may_be_marked(one)][:1]
 
 
 def _within(statements: list[Statement], first: int, last: int) -> list[Statement]:

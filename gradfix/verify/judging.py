@@ -64,6 +64,7 @@ from gradfix.verify.runner import (
     Limits,
     Runner,
     completed,
+    dithered,
     farther,
     runner_for,
     short,
@@ -257,9 +258,7 @@ class _Trial:
         limits = replace(limits, steps=limits.steps + steps, backwards=limits.backwards + backwards)
         how |= {"limits": limits, "schema": self._schema}
         # As in verification, hashes are taken on the first seed.
-        hashed = (
-            seed == self.seeds[0] and self._numbers is None and not how.keys() & {"corrections", "dither"}
-        )
+        hashed = seed == self.seeds[0] and self._numbers is None and "corrections" not in how
         how |= {"updates": True, "thorough": hashed}
         if self._numbers is not None:
             how |= {"numbered": True, "numbers": self._numbers[seed] if version is self._after else ()}
@@ -279,7 +278,7 @@ class _Trial:
         run = self._run(version, seed, moves=keyed, **how)
         if not self.doubting or not run.steps:
             return run
-        return noisy(run, self._run(version, seed, moves=keyed, dither=True, **how))
+        return noisy(run, *dithered(self._runner, self._job(version, seed, moves=keyed, **how)))
 
     def judged(
         self, seed: int, *, alone: int | None = None, moves: Sequence[Counts] = (), **how: Any

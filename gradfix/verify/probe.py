@@ -10,39 +10,42 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
                                 FOLDER is removed if the caller ends before, and HELD says what the kernel
                                 holds, by commas (see ``sandbox.Level``)
 
-A job is a JSON object: ``path`` (the file under test), ``source`` (the text to run in its place),
-``root`` (the project's folder), ``folder`` (where to write), ``command`` (how the user runs it: ``entry``,
-the script that is started, which may be another that imports the file; ``module``, its name for
-``python -m``, or ``null``; ``args``; ``cwd``, the working directory; ``readable``, further folders that may
-be read; ``env``, variables of the user's by name), ``imports`` (the folders on ``PYTHONPATH``, of which this
-process was given only those that are not the code's), ``seed``, ``watched``, ``scout``, ``corrections``,
-``keep``, ``still``, ``dither``, ``alone``, ``moves``, ``numbered``, ``numbers``, ``fake``, ``thorough``,
-``updates``, ``level`` (see the module ``sandbox`` beside this one), ``shared`` (whether private
-file systems are to be had) and ``limits`` (``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and
-``disk`` in bytes, ``files``, ``tasks``).
-``schema`` says what takes the place of data and devices that the run does not have: nothing, if it is empty
-(see ``standins/__init__.py``). Where a run fails for want of something, the event ``schema`` has the schema
-with which it might get further.
+A job is a JSON object: ``path`` (the file under test), ``source`` (the text to run in its place), ``root``
+(the project's folder), ``folder`` (where to write), ``command`` (how the user runs it: ``entry``, the script
+that is started, which may be another that imports the file; ``module``, its name for ``python -m``, or
+``null``; ``args``; ``cwd``, the working directory; ``readable``, further folders that may be read; ``env``,
+variables of the user's by name), ``imports`` (the folders on ``PYTHONPATH``, of which this process was given
+only those that are not the code's), ``seed``, ``watched``, ``scout``, ``corrections``, ``keep``, ``blind``,
+``still``, ``dither``, ``alone``, ``moves``, ``numbered``, ``numbers``, ``fake``, ``thorough``, ``updates``,
+``level`` (see the module ``sandbox`` beside this one), ``shared`` (whether private file systems are to be
+had) and ``limits`` (``steps``, ``backwards``, ``seconds``, ``memory``, ``file`` and ``disk`` in bytes,
+``files``, ``tasks``). ``schema`` says what takes the place of data and devices that the run does not have:
+nothing, if it is empty (see ``standins/__init__.py``). Where a run fails for want of something, the event
+``schema`` has the schema with which it might get further.
 
 ``watched`` lists pieces of the text of which it is noted that they are executed (see ``coverage.py``). A run
 that is to ``scout`` records nothing else but after how many steps and backward calls that was: for ``pieces``
 it ends when all were, and every optimizer has stepped a few times; for ``errors`` it goes on to one.
 
-A run that is to ``dither`` rounds otherwise: it moves all weights by as little as their type can tell, when
-they are handed to an optimizer and after each step.
+A run that is to ``dither`` rounds otherwise (Monte Carlo arithmetic): it moves all weights by as little as
+their type can tell, when they are handed to an optimizer and after each step, and every gradient on its way
+through a graph. The number, if it is not 0, seeds the signs. Such a run records for each gradient what the
+terms that it is the sum of come to without their signs, times the precision of its type: what rounding may
+leave of a sum that is zero.
 
 ``corrections`` are a list of ``[call, cut, [[optimizer, position], ...]]``: what that backward call (counted
 from 0) gives by way of what its losses take for constants is cut off, and these parameters get nothing of it.
 
-``keep`` makes the original's own graph usable whatever is stepped or freed: every backward
-retains its graph, and every saved tensor is kept as it was when it was saved. ``still`` puts the
-weights back after each optimizer step, so that a forward repeated later computes the same; with ``alone``,
-the number of an optimizer, all but after its own. ``moves`` puts them back, too, but after some of the steps
-to other weights than before, the same ones in every run: it has, for each optimizer, a number that stands
-for it in all versions, and the numbers of these steps. In a ``numbered`` run random draws are told apart
-by numbers, and may be given others, the ``numbers`` by kind (see ``draws.py``). ``fake`` computes nothing
-(see ``dataless.py``): there are shapes, hashes and errors, and no values. Only a ``thorough`` run has hashes,
-and the bytes that graphs hold. With ``updates`` more is recorded: the weights after each step and in the end,
+``keep`` makes the original's own graph usable whatever is stepped or freed: every backward retains its graph,
+and every saved tensor is kept as it was when it was saved. ``still`` puts the weights back after each
+optimizer step, so that a forward repeated later computes the same; with ``alone``, the number of an
+optimizer, all but after its own. ``moves`` puts them back, too, but after some of the steps to other weights
+than before, the same ones in every run: it has, for each optimizer, a number that stands for it in all
+versions, and the numbers of these steps. A ``blind`` run computes no gradients at all: it goes past what
+autograd refuses, and shows the values of losses. In a ``numbered`` run random draws are told apart by
+numbers, and may be given others, the ``numbers`` by kind (see ``draws.py``). ``fake`` computes nothing (see
+``dataless.py``): there are shapes, hashes and errors, and no values. Only a ``thorough`` run has hashes, and
+the bytes that graphs hold. With ``updates`` more is recorded: the weights after each step and in the end,
 parameters that no optimizer owns, settings of modules.
 
 It writes ``events.jsonl``, one event a line and flushed, so that a process that is killed leaves
@@ -172,6 +175,12 @@ def dataless() -> Any:
 
 
 @functools.lru_cache(None)
+def rounding() -> Any:
+    """The module for runs that round otherwise; it imports torch."""
+    return companion("rounding")
+
+
+@functools.lru_cache(None)
 def draws() -> Any:
     """The module for runs whose random draws are numbered; it imports torch."""
     return companion("draws")
@@ -186,6 +195,8 @@ class Slot:
         self.gradient = tensor.grad
         self.was_zero = False
         self.feeds: list[int] = [] if tensor.grad is None else [BY_HAND]
+        self.terms = 0.0
+        """In a run that rounds otherwise: what rounding may leave of the sum, if that is zero."""
 
     def refresh(self) -> None:
         """Notice what happened to the gradient since the last look: cleared, zeroed, assigned."""
@@ -197,6 +208,8 @@ class Slot:
             self.was_zero = False
         elif self.feeds and not self.was_zero and not nonzero(gradient):
             self.feeds = []
+        if not self.feeds:
+            self.terms = 0.0
         self.gradient = gradient
 
     def fed(self, by: int) -> None:
@@ -254,6 +267,7 @@ class Recorder:
         """The watched pieces that have been executed."""
         self.dithered = 0
         """How often weights were moved by as little as possible."""
+        self.rounding: Any = rounding().Rounding(job["dither"]) if job["dither"] else None
         self.coarse = 0.0
         """What numbers of the type may differ by in which autocast has computed, relative to their size."""
         self.turns: dict[int, int] = {}
@@ -316,8 +330,19 @@ class Recorder:
             held = {name: self.describe(leaf) for name, leaf in known}
             watched = self.optimizers if calm and self.job["updates"] else []
             weights = [self.weights(optimizer) for optimizer in watched]
+            ended = calm or how in ("steps", "backwards")
+            graphs = self.traversals.graphs(references=True) if ended else None
         seconds = self.clock.elapsed()
-        self.emit("end", how=how, raised=raised, leaves=leaves, held=held, weights=weights, seconds=seconds)
+        self.emit(
+            "end",
+            how=how,
+            raised=raised,
+            leaves=leaves,
+            held=held,
+            weights=weights,
+            graphs=graphs,
+            seconds=seconds,
+        )
         with contextlib.suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -577,7 +602,7 @@ class Recorder:
         if not self.job["dither"]:
             return
         self.dithered += 1
-        generator = torch.Generator().manual_seed(self.dithered)
+        generator = torch.Generator().manual_seed(self.job["dither"] << 32 | self.dithered)
         tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
         with torch.no_grad():
             for tensor in tensors:
@@ -681,7 +706,7 @@ class Recorder:
             seeds = args[1] if len(args) > 1 else kwargs.get("grad_tensors")
             through = None
             cut, dropped = self.corrections.get(self.backwards, (False, set()))
-            if cut or not self.job["still"]:
+            if not self.job["blind"]:
                 through = self.traversals.look(roots, self.owners(owned), seeded=seeds is not None)
             states = {key: state(slot.tensor) for key, slot in watched.items()}
             leaf_states = {key: state(leaf) for key, (_, leaf) in self.leaves.items()} if bare else {}
@@ -696,8 +721,13 @@ class Recorder:
         failure: Exception | None = None
         began = perf_counter()
         try:
-            with self.inside(), self.traversals.cut_off() if cut else contextlib.nullcontext():
-                result = original(*args, **kwargs)
+            with contextlib.ExitStack() as around:
+                around.enter_context(self.inside())
+                if cut:
+                    around.enter_context(self.traversals.cut_off())
+                if self.rounding is not None:
+                    around.enter_context(self.rounding.within(roots))
+                result = None if self.job["blind"] else original(*args, **kwargs)
         except Exception as error:
             failure = error
         seconds = perf_counter() - began
@@ -712,6 +742,8 @@ class Recorder:
             }
             for key in changed:
                 watched[key].fed(BY_HAND if failure else self.backwards)
+                if self.rounding is not None:
+                    watched[key].terms += self.rounding.terms.get(key, 0.0)
         if failure is not None:
             self.failed(failure, "backward", at)
             raise failure
@@ -732,6 +764,11 @@ class Recorder:
                 through=through,
                 reached=[[index, position] for index, position, slot in owned if id(slot.tensor) in changed],
                 shares=shares,
+                terms=[
+                    [index, position, self.rounding.terms.get(id(slot.tensor), 0.0)]
+                    for index, position, slot in owned
+                    if self.rounding is not None and self.job["still"]
+                ],
                 leaves={
                     name: self.describe(leaf.grad)
                     for key, (name, leaf) in self.leaves.items()
@@ -807,6 +844,7 @@ class Recorder:
             owners = [index for index, known in enumerate(self.optimizers) if known is optimizer]
             owner = owners[0] if owners else self.constructed(optimizer, NOWHERE)
             rows = []
+            terms = []
             owned = self.parameters()
             for index, _, slot in owned:
                 if index == owner:
@@ -816,6 +854,7 @@ class Recorder:
                     rows.append(
                         [self.describe(tensor.grad), self.describe(tensor), list(slot.feeds), *hashes]
                     )
+                    terms.append(slot.terms)
             self.look({id(slot.tensor): slot for _, _, slot in owned})
             around: dict[str, Any] = {
                 "random": self.effects.draws(),
@@ -825,6 +864,8 @@ class Recorder:
             if self.job["updates"]:
                 around["others"] = self.effects.others(self.describe, self.provenance.of)
                 around["clips"] = self.clips.pop(owner, [])
+            if self.rounding is not None:
+                around["terms"] = terms
             if self.draws:
                 around["drawn"] = self.draws.counts()
                 around["draws"] = self.draws.of(
@@ -834,6 +875,7 @@ class Recorder:
             if settings != self.settings.get(owner):
                 # Whatever changes them between two steps: a schedule, or a hand.
                 self.settings[owner] = around["settings"] = settings
+            around["graphs"] = self.traversals.graphs()
             self.emit("step", optimizer=owner, at=at, parameters=rows, **around)
         self.steps += 1
 
@@ -976,6 +1018,9 @@ class Recorder:
 
         if self.job["dither"]:
             torch.autocast.__enter__ = enter  # type: ignore[method-assign]
+        if self.job["blind"]:
+            torch.set_grad_enabled(False)
+            torch._C._set_grad_enabled = lambda enabled: None
         self.effects.install()
         traversal().watch_draws()
         torch.autograd.backward = backward

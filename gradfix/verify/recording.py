@@ -8,6 +8,7 @@ process, which may have no torch at all. Small tensors are there whole, large on
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import math
 import operator
@@ -194,6 +195,8 @@ class Backward:
     """The terms of the loss and what each depends on; ``None`` where nothing is known."""
     noise: Mapping[tuple[int, int], float] = field(default_factory=dict)
     """By how much rounding alone may change an element of each share."""
+    floor: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    """What rounding may leave of an element of each share that is zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +216,8 @@ class ParameterState:
     noise: float = 0.0
     """By how much rounding alone may change an element of the gradient; of one that is only there as a
     sketch, its norm (see :func:`noisy`)."""
+    floor: float = 0.0
+    """What rounding may leave of an element of the gradient where its terms add up to zero."""
 
     @property
     def moves(self) -> bool:
@@ -236,6 +241,11 @@ class Draws:
         return tuple(
             name for name in ("torch", "python", "numpy") if getattr(self, name) != getattr(other, name)
         )
+
+
+Graphs = tuple[int, int, int]
+"""How many nodes of graphs were made until then, how many graphs that have been differentiated are still
+referred to, and, when a run ends, how many references there are to tensors with a graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +274,7 @@ class Step:
     """The parameters when the step was over, if that was asked for (and it did come to be over)."""
     settings: str = ""
     """The options of the optimizer's parameter groups when it began, as text."""
+    graphs: Graphs = (0, 0, 0)
 
     @property
     def consumes(self) -> bool:
@@ -330,6 +341,8 @@ class Recording:
     """Without an optimizer: what all leaves held when the run ended by itself or by an error."""
     reached: Mapping[Piece, bool] = field(default_factory=dict)
     """Of each watched piece of the program (see ``coverage.py``), whether it was executed."""
+    graphs: Graphs = (0, 0, 0)
+    """What there was of graphs when the run ended, but for what the system ended."""
     scouted: tuple[int, int] = (0, 0)
     """How many steps and backward calls it took a run that only scouts to come to what it was looking for."""
 
@@ -485,8 +498,14 @@ def _is_backward(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
 
 
-def noisy(run: Recording, dithered: Recording) -> Recording:
-    """``run`` with what rounding makes of its gradients, as another run shows that has rounded otherwise."""
+def noisy(run: Recording, *dithered: Recording) -> Recording:
+    """``run`` with what rounding makes of its gradients, as other runs show that have rounded otherwise."""
+    for other in dithered:
+        run = _noisier(run, other)
+    return run
+
+
+def _noisier(run: Recording, dithered: Recording) -> Recording:
     mates = {
         optimizer.index: list(dithered.steps_of(optimizer.index))[::-1] for optimizer in dithered.optimizers
     }
@@ -494,18 +513,25 @@ def noisy(run: Recording, dithered: Recording) -> Recording:
 
     def known(event: Event) -> Event:
         if isinstance(event, Step) and mates.get(event.optimizer):
-            other = mates[event.optimizer].pop()
-            pairs = zip(event.parameters, other.parameters)
-            return replace(
-                event, parameters=tuple(replace(a, noise=_noise(a.gradient, b.gradient)) for a, b in pairs)
-            )
+            pairs = zip(event.parameters, mates[event.optimizer].pop().parameters)
+            return replace(event, parameters=tuple(_doubtful(a, b) for a, b in pairs))
         if isinstance(event, Backward) and calls:
-            shares = calls.pop().shares
-            noise = {place: _noise(share, shares.get(place)) for place, share in event.shares.items()}
-            return replace(event, noise=noise)
+            other = calls.pop()
+            noise = {
+                place: max(event.noise.get(place, 0.0), _noise(share, other.shares.get(place)))
+                for place, share in event.shares.items()
+            }
+            floor = {place: max(size, event.floor.get(place, 0.0)) for place, size in other.floor.items()}
+            return replace(event, noise=noise, floor=floor)
         return event
 
     return replace(run, events=tuple(known(event) for event in run.events))
+
+
+def _doubtful(one: ParameterState, other: ParameterState) -> ParameterState:
+    """A state with what another run shows, which has rounded otherwise."""
+    noise = max(one.noise, _noise(one.gradient, other.gradient))
+    return replace(one, noise=noise, floor=max(one.floor, other.floor))
 
 
 def _noise(one: Values | None, other: Values | None) -> float:
@@ -615,11 +641,13 @@ class _Loader:
                 saved=raw["saved"],
                 seconds=raw.get("seconds", 0.0),
                 through=self.through(raw.get("through"), backwards, place),
+                floor={(index, position): float(size) for index, position, size in raw.get("terms", ())},
             )
         if raw["event"] == "step":
+            floors = map(float, raw.get("terms") or itertools.repeat(0.0))
             states = (
-                ParameterState(self.values(gradient), self.given(value), tuple(feeds), *hashes)
-                for gradient, value, feeds, *hashes in raw["parameters"]
+                ParameterState(self.values(gradient), self.given(value), tuple(feeds), how, held, floor=floor)
+                for (gradient, value, feeds, how, held), floor in zip(raw["parameters"], floors)
             )
             # Steps between which nothing changes share one mapping.
             self.buffers = self.updated(self.buffers, raw["buffers"])
@@ -643,6 +671,7 @@ class _Loader:
                 frozenset((what, number) for what, number in raw.get("draws", ())),
                 dict(raw.get("drawn", {})),
                 settings=self.settings[index],
+                graphs=_graphs(raw.get("graphs")),
             )
         return Failure(
             kind=raw["kind"],
@@ -811,7 +840,13 @@ def _load(
         held={name: loader.given(entry) for name, entry in end.get("held", {}).items()},
         reached={piece: piece in reached for piece in watched},
         scouted=scouted,
+        graphs=_graphs(end.get("graphs")),
     )
+
+
+def _graphs(raw: Sequence[int] | None) -> Graphs:
+    made, alive, references = map(int, raw or (0, 0, 0))
+    return made, alive, references
 
 
 def _piece(raw: Sequence[int]) -> Piece:

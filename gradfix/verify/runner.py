@@ -39,6 +39,7 @@ from gradfix.verify import cgroups, hostile, removal, sandbox, scratch, starting
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.coverage import Piece, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
+from gradfix.verify.pairing import paired
 from gradfix.verify.recording import Draws, Ending, Failure, Recording, load, noisy
 from gradfix.verify.slicing import affected
 
@@ -81,6 +82,8 @@ class Job:
     command: Command = PLAIN
     """How the user runs it."""
     seed: int = 0
+    blind: bool = False
+    """Compute no gradients: the run goes past what autograd refuses, and shows what losses come to."""
     keep: bool = False
     """Keep every graph usable, with saved tensors as they were when they were saved."""
     corrections: tuple[tuple[int, bool, tuple[tuple[int, int], ...]], ...] = ()
@@ -88,9 +91,9 @@ class Job:
     optimizer and position, that get nothing of it (see ``intent.corrections``)."""
     still: bool = False
     """Put the weights back after every step."""
-    dither: bool = False
-    """Move weights by as little as their type can tell, before training and after each step: what that makes
-    of gradients is what rounding may make of them."""
+    dither: int = 0
+    """If it is not 0: move weights and gradients by as little as their type can tell, at random with this
+    seed. What that makes of gradients is what rounding may make of them."""
     alone: int | None = None
     """The same, but after those of this optimizer, by number."""
     moves: tuple[tuple[int, tuple[int, ...]], ...] = ()
@@ -140,6 +143,7 @@ class Job:
             "imports": starting.folders_in("PYTHONPATH", self.command.payload(path)["cwd"]),
             "seed": self.seed,
             "keep": self.keep,
+            "blind": self.blind,
             "still": self.still,
             "dither": self.dither,
             "alone": self.alone,
@@ -1078,11 +1082,28 @@ class _Trial:
         (recording,) = runner.run([self.before(self.seeds[0])])
         return overwhelmed(recording)
 
-    def still(self) -> tuple[Job, ...]:
+    def still(self, original: Recording) -> tuple[Job, ...]:
+        """The two versions with their weights held still, given how the original runs in earnest.
+
+        Autograd refuses some programs whatever is kept: these are run without gradients, and show the values
+        of their losses alone.
+        """
         seed = self.seeds[0]
+        stopped = original.crash is not None or original.uncaught is not None
+        how = {"blind": True} if stopped and not self.needs_reference else {"keep": True}
         # What these give is compared by values only.
-        both = self.before(seed, keep=True, still=True), self.after(seed, still=True)
+        both = self.before(seed, still=True, **how), self.after(seed, still=True)
         return tuple(replace(job, thorough=False) for job in both)
+
+    def paired(self, runner: Runner, original: Recording) -> Still | None:
+        """The same, in which the fixed program gets the random numbers of the original, if it draws
+        others."""
+        one, other = (replace(job, numbered=True) for job in self.still(original))
+        model, run = runner.run([one, other])
+        numbers = paired(model, run)
+        if not numbers or claims.surroundings(model, run).random_from is None:
+            return None
+        return Still(model, *runner.run([replace(other, numbers=numbers)]))
 
     @property
     def needs_reference(self) -> bool:
@@ -1137,8 +1158,10 @@ class _Trial:
         versions += [("after", self.after(seed)) for seed in self.seeds]
         if self.needs_reference:
             versions += [("reference", self.reference(seed)) for seed in self.seeds]
-        if self.rewrite.claim.feeds and not self.hashed:
-            versions += zip(("reference, weights held still", "after, weights held still"), self.still())
+        if not self.hashed:
+            (original,) = runner.run([self.before(self.seeds[0])])
+            names = ("reference, weights held still", "after, weights held still")
+            versions += zip(names, self.still(original))
         return versions
 
     def obstacle(self, runner: Runner) -> str | None:
@@ -1209,19 +1232,24 @@ class _Trial:
             before, after = runner.run([self.before(seed, fake=fake), self.after(seed, fake=fake)])
             reference = runner.run([self.reference(seed, fake=fake)])[0] if self.needs_reference else None
             still: Still | None = None
-            if claim.feeds and seed == self.seeds[0] and not fake and not self.hashed:
-                still = Still(*runner.run(self.still()))
+            if not fake and not self.hashed:
+                # What a loss gives is the same on every seed, if it is on one.
+                (first,) = runner.run([self.before(self.seeds[0])])
+                still = Still(*runner.run(self.still(first)))
             found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
+            if still is not None and any(one.name == "entries" and one.verdict != "holds" for one in found):
+                still = self.paired(runner, first) or still
+                found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
             apart = any(one.verdict == "fails" and one.name in claims.COMPARISONS for one in found)
+            apart = apart or any(one.verdict != "holds" and one.name == "entries" for one in found)
             # What two equal runs do not agree about is no rounding.
             if not fake and apart and self.repeatable(runner):
-                how = {"dither": True, "thorough": False}
-                before = noisy(before, *runner.run([self.before(seed, **how)]))
+                before = noisy(before, *dithered(runner, self.before(seed)))
                 if reference is not None:
-                    reference = noisy(reference, *runner.run([self.reference(seed, **how)]))
+                    reference = noisy(reference, *dithered(runner, self.reference(seed)))
                 if still is not None:
-                    job = replace(self.still()[0], dither=True)
-                    still = Still(noisy(still.reference, *runner.run([job])), still.after)
+                    job = self.still(runner.run([self.before(seed)])[0])[0]
+                    still = Still(noisy(still.reference, *dithered(runner, job)), still.after)
                 found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
             by_seed.append(found)
         return self.steady(runner, claims.merge(seeds, by_seed), fake)
@@ -1256,10 +1284,13 @@ class _Trial:
                     "two runs of the original with the same seed differ, so nothing can be compared",
                 )
             return "refuted", failed[0].detail
-        decisive = {"crash", "fixed-runs", "reached", "stepped", "meant"} | claims.PROMISED
+        decisive = {"crash", "fixed-runs", "reached", "stepped", "meant", "entries", "observed"}
+        decisive |= claims.PROMISED
         for one in checks:
             if one.name in decisive and one.verdict == "not checked":
                 return "not run", one.detail
+        if not self.watched:
+            return "not run", "the rewrite changes no statement"
         doubted = next((c.detail for c in checks if c.detail.startswith(claims.CONTRADICTION)), None)
         if doubted is not None:
             return "not run", doubted
@@ -1292,6 +1323,15 @@ class _Trial:
         again = replace(job, limits=replace(job.limits, file=job.limits.file + 1))
         first, second = runner.run([job, again])
         return first, second
+
+
+DITHERED = 3
+"""Runs that round otherwise: in one alone, a small gradient may come out alike by chance."""
+
+
+def dithered(runner: Runner, job: Job) -> list[Recording]:
+    """Runs of the same program that round otherwise."""
+    return runner.run([replace(job, dither=seed + 1, thorough=False) for seed in range(DITHERED)])
 
 
 SHORTEST = 4

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -23,6 +25,8 @@ LAYERS = 2_000
 """Nodes of one graph that use parameters, which are held against each other."""
 TERM, CALLS = "gradfix_term", "gradfix_calls"
 """The stamps on a node: its number as a term, the backward calls that have gone through it."""
+ALIVE = "gradfix_alive"
+"""The stamp on what was differentiated, which goes when its graph does."""
 
 SUMS = frozenset({"AddBackward0", "SubBackward0", "StackBackward0", "CatBackward0"})
 """Sums of what they are given, or lists of it."""
@@ -59,6 +63,24 @@ Edge = tuple[Any, int]
 """A node, and the number of one of those that come next."""
 
 
+class Alive:
+    """Counts the graphs that have been differentiated and are still referred to."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def stamp(self) -> object:
+        """Something that lives as long as a graph to which it is given."""
+        counter = self
+
+        class Stamp:
+            def __del__(self) -> None:
+                counter.count -= 1
+
+        self.count += 1
+        return Stamp()
+
+
 class Traversals:
     """Looks at the graphs of the backward calls of one run.
 
@@ -73,16 +95,30 @@ class Traversals:
         self.terms = 0
         self.pending: list[Any] = []
         """The nodes of the call that is about to happen."""
+        self.alive = Alive()
         self.moved: dict[int, int] = {}
         """By the identity of a parameter: the number of the nodes that were made before it moved last."""
         self.edges: list[Edge] = []
         """Those by which the losses of that call depend on what they take for constants."""
 
+    def made(self) -> int:
+        """How many nodes have been made in this thread; the one that tells it is counted, too."""
+        with torch.inference_mode(False), torch.enable_grad():
+            return _age(torch.zeros(1, requires_grad=True, device="cpu").clone().grad_fn)
+
+    def graphs(self, *, references: bool = False) -> tuple[int, int, int]:
+        """How many nodes of graphs have been made, how many graphs that have been differentiated are referred
+        to, and, if that is asked for, how many references there are to tensors with a graph: who asks that
+        looks at all objects there are."""
+        found = 0
+        for one in gc.get_objects() if references else ():
+            if isinstance(one, torch.Tensor) and one.grad_fn is not None:
+                found += sys.getrefcount(one)
+        return self.made(), self.alive.count, found
+
     def stepped(self, parameters: Iterable[torch.Tensor]) -> None:
         """Note that parameters have been moved."""
-        with torch.inference_mode(False), torch.enable_grad():
-            made = torch.zeros(1, requires_grad=True, device="cpu").clone().grad_fn
-        now = _age(made)
+        now = self.made()
         self.moved.update((id(one), now) for one in parameters if one.grad is not None)
 
     def gone(self, call: int) -> None:
@@ -115,6 +151,10 @@ class Traversals:
             ``terms`` without them. ``None`` where the graphs are too large.
         """
         starts = [root.grad_fn for root in roots if root.grad_fn is not None]
+        for start in starts:
+            noted: dict[Any, Any] = start.metadata  # type: ignore[assignment]
+            if ALIVE not in noted:
+                noted[ALIVE] = self.alive.stamp()
         nodes = in_order(starts, _following, NODES - self.nodes)
         self.nodes += len(nodes)
         self.pending = [node for node in nodes if self.saves(type(node))]

@@ -130,7 +130,7 @@ RNN = program("""
         optimizer.step()
 """)
 RNN_OPTIMIZER = line(RNN, "optimizer = ")
-RNN_E1 = Claim("E1", line(RNN, "loss.backward"), (), ((RNN_OPTIMIZER, "loss"),))
+RNN_E1 = Claim("E1", line(RNN, "loss.backward"), (), ((RNN_OPTIMIZER, "loss"),), losses="rerouted")
 CUT = ("    for x in segment:\n", "    h = h.detach()\n    for x in segment:\n")
 RETAINED_RNN = edited(RNN, ("loss.backward()", "loss.backward(retain_graph=True)"))
 
@@ -238,7 +238,7 @@ ITEM = program("""
 ITEM_CLAIM = Claim("E3", line(ITEM, "loss.backward"), "all", ((line(ITEM, "optimizer = "), "loss"),))
 
 IDLE = edited(FRESH, ("bce(D(fake), one)", "bce(D(fake.detach()), one)"))
-IDLE_CLAIM = Claim(None, None, (GAN_D,), GAN_FEEDS)
+IDLE_CLAIM = Claim(None, None, (GAN_D,), GAN_FEEDS, losses="rerouted")
 
 LEAVES = program("""
     import torch
@@ -592,7 +592,13 @@ PAIRS = [
                 "    if state is not None:\n        state = tuple(s.detach() for s in state)\n    out, state",
             ),
         ),
-        Claim("E1", line(LSTM, "loss.backward"), (), ((line(LSTM, "optimizer = "), "loss"),)),
+        Claim(
+            "E1",
+            line(LSTM, "loss.backward"),
+            (),
+            ((line(LSTM, "optimizer = "), "loss"),),
+            losses="rerouted",
+        ),
         Effect.REPAIRS,
         "proved",
     ),
@@ -1224,7 +1230,7 @@ PART = program("""
             other.step()
 """)
 EDITS = {
-    "a branch of an expression": ("late = score(made) if", "late = score(made.detach()) if"),
+    "a branch of an expression": ("late = score(made) if", "late = score(made) * 1 if"),
     "the body of a lambda": ("judge(made).mean()", "judge(made.detach()).mean()"),
     "what is used under a condition": ("randn(6, 3))\n    loss", "randn(6, 3)).detach()\n    loss"),
     "a caller of a function": ("return judge(maker(noise)).mean()", "return judge(maker(noise)).mean() * 1"),
@@ -1772,7 +1778,15 @@ COMPANIONS = sorted(
     }
 )
 """What is loaded beside the probe, by its path."""
-WITH_TORCH = {"probe.py", "dataless.py", "draws.py", "effects.py", "provenance.py", "traversal.py"}
+WITH_TORCH = {
+    "probe.py",
+    "dataless.py",
+    "draws.py",
+    "effects.py",
+    "provenance.py",
+    "rounding.py",
+    "traversal.py",
+}
 
 
 @pytest.mark.parametrize("name", ["probe.py", *COMPANIONS])
