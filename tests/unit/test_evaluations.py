@@ -204,6 +204,7 @@ def test_code_for_a_torch_that_knew_volatile_is_left_alone(options: Options) -> 
 
 
 UNSEEN = """
+import torchmetrics
 from functools import partial
 from elsewhere import Base, adapt, learner_of, options, unroll
 
@@ -257,6 +258,8 @@ def test_code_that_is_not_seen_may_differentiate_what_it_gets_hold_of(line: str,
         "score = adapt(net(x).detach().numpy())",
         "with torch.no_grad():\n            score = adapt(net(x), y)",
         "print(net(x), net)",
+        "score = torchmetrics.functional.accuracy(net(x), y)",
+        "score = torchmetrics.Accuracy()(net(x), y)",
     ],
 )
 def test_code_that_is_not_seen_may_have_data(line: str, options: Options) -> None:

@@ -9,7 +9,7 @@ from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import FUNCTIONS, called, functions_of, other_methods
 from gradfix.autograd.semantics.layers import CONTAINERS, deep_copy
-from gradfix.autograd.semantics.libraries import ARRAYS, HARMLESS, NETWORKS, WEIGHT_NORMS, WRAPPERS
+from gradfix.autograd.semantics.libraries import ARRAYS, HARMLESS, METRICS, NETWORKS, WEIGHT_NORMS, WRAPPERS
 from gradfix.autograd.semantics.names import canonical, member
 from gradfix.autograd.semantics.operations import made_by, unknown
 from gradfix.autograd.semantics.optimizers import AVERAGES, OPTIMIZERS, follower, make_optimizer
@@ -86,7 +86,11 @@ def call_external(run: Run, call: Call) -> Value:
             havoc(run, [v for v, _ in call.args], call.site)
         return _harmless(run, last, call)
     function = Opaque(last)
-    return made_by(call_opaque(run, function, call), function, call.args)
+    function.library = root in METRICS
+    made = made_by(call_opaque(run, function, call), function, call.args)
+    if isinstance(made, Opaque) and made.node is None:
+        made.library = function.library
+    return made
 
 
 UNCONCERNED = ("torch.utils.", "torch.distributed.", "torch.nn.utils.clip")
