@@ -278,10 +278,12 @@ def _fixes(program: Program, carried: Carried) -> Iterator[Fix]:
         claim = Claim("E1", line(carried.event.site), beyond=False, losses="rerouted")
     else:
         claim = Claim("E2", line(carried.event.site), (), losses="rerouted")
+    # Another loop that keeps its graphs is another matter.
+    within = [b for b in backwards(carried.run) if any(loop is carried.loop for loop, _ in b.path)]
     retain = [
         e
-        for site in dict.fromkeys(b.site for b in backwards(carried.run) if b.retain is True)
-        for e in drop_retain(next(b for b in backwards(carried.run) if b.site is site))
+        for site in dict.fromkeys(b.site for b in within if b.retain is True)
+        for e in drop_retain(next(b for b in within if b.site is site))
     ]
     names = ", ".join(f"`{name}`" for name in carried.values)
     for detach in (_at_assignment(program, carried), _at_start(program, carried), _at_end(program, carried)):

@@ -25,7 +25,8 @@ Preconditions:
 
 What is updated by hand, or listed for an optimizer, is made a leaf: `.requires_grad_()` goes from the tensor
 that it is computed of to the result, where one expression makes both; where the update binds the name anew,
-the new value is detached from the old one and made a leaf. What is only looked at keeps its gradient by
+the new value is detached from the old one and made a leaf, or the leaf is changed in place where its gradient
+is used once more. What is only looked at keeps its gradient by
 `retain_grad()`, behind the assignment that computes it. Otherwise nothing is rewritten.
 
 By hand: call `retain_grad()` before the backward on what is to be looked at, and make a leaf of what is to be
@@ -47,7 +48,17 @@ from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
 from gradfix.autograd.questions import backwards, of_kind
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression, Severity, Span
+from gradfix.codemod import (
+    Claim,
+    Edit,
+    Effect,
+    Finding,
+    Fix,
+    ReplaceExpression,
+    ReplaceStatement,
+    Severity,
+    Span,
+)
 from gradfix.edits import asking, insert, line, note, offered, shown
 from gradfix.segments import call_method
 from gradfix.syntax import last_name
@@ -314,15 +325,29 @@ def _fixes(program: Program, event: NonLeaf) -> Iterator[Fix]:
 
 
 def _made_anew(program: Program, made: ast.Assign, name: str) -> Iterator[Fix]:
-    """A new value that is a leaf, where nothing else asks for the gradient of what had the name before."""
+    """A new value that is a leaf, or the leaf changed in place where something else asks for its gradient."""
     home = program.function(made)
     reads = [n for n in ast.walk(home) if isinstance(n, ast.Attribute) and n.attr == "grad"]
     within = set(ast.walk(made))
     if any(n not in within and ast.unparse(n.value) == name for n in reads):
+        yield from _changed_in_place(program, made, name)
         return
     cut = call_method(program.segment(made.value), made.value, "detach")
     edit = ReplaceExpression(Span.of(made.value), f"{cut}.requires_grad_()")
     words = f"make a leaf of each new `{name}`"
+    yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops="NoneType", unchanged=()))
+
+
+def _changed_in_place(program: Program, made: ast.Assign, name: str) -> Iterator[Fix]:
+    """``w = w - 0.1 * w.grad`` as an update of the leaf itself, which then keeps its gradient."""
+    value = made.value
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Sub | ast.Add):
+        return
+    if ast.unparse(value.left) != name or "\n" in program.segment(value):
+        return
+    sign = "-" if isinstance(value.op, ast.Sub) else "+"
+    edit = ReplaceStatement(Span.of(made), f"{name}.data {sign}= {program.segment(value.right)}")
+    words = f"change `{name}` in place, outside of the graph"
     yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops="NoneType", unchanged=()))
 
 

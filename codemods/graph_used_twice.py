@@ -82,6 +82,8 @@ def find(program: Program) -> Iterator[Finding]:
                 note(event.site, "this one goes through it again: autograd raises"),
             ]
             advice = ""
+            if set(first.roots) == set(event.roots):
+                advice = f"compute `{loss}` anew before it is differentiated again"
             if diagnose(run, event) is Diagnosis.OUTSIDE:
                 advice = (
                     "compute it anew in each pass of the loop, or detach it if it is a constant of the loss"

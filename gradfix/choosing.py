@@ -5,8 +5,8 @@ Every candidate is a version of the file that is analysed like the file itself, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.analysis import Analysis, analyse, diagnose, identity_of, is_elsewhere, run_model
 from gradfix.codemod import Edit, Effect, Finding, Fix, Severity
@@ -201,19 +201,28 @@ def _without(before: Analysis, made: Mapping[Finding, Fix], after: Analysis) -> 
     """``after``, if what is mended is gone there and nothing has come."""
     if any(problem not in before.problems for problem in after.problems):
         return None
-    return after if resolved_beside(before, made, after) is not None else None
+    return None if _brings_others(before, made, after) else after
 
 
-def resolved_beside(before: Analysis, made: Mapping[Finding, Fix], after: Analysis) -> list[Finding] | None:
-    """The findings of ``before`` that are gone besides those that are mended; ``None`` if others have come.
+class Compared(NamedTuple):
+    """The findings of two versions of a file, of which some were mended on purpose."""
+
+    same: dict[Finding, Finding]
+    """Those of the new version that the old one has as well, each with its old self."""
+    gone: list[Finding]
+    """Those of the old version that are not found any more, besides the mended ones."""
+    come: list[Finding]
+    """Those of the new version that the old one has not."""
+
+
+def compared(before: Analysis, mended: Container[Finding], after: Analysis) -> Compared:
+    """The findings of both versions.
 
     A finding is recognised by its code and the text of its line, or, where a fix has changed that
-    line, by the place of the line. Where a fix changes who learns from what, work may be wasted elsewhere
-    that had no consumer before, or a wrong one: that can be saved afterwards. Nor is a hint at a line that it
-    leaves alone worse than what it mends: there, the worse mistake has hidden it.
+    line, by the place of the line.
     """
-    pool = [finding for finding in before.findings if finding not in made]
-    redirects = any(fix.effect is not Effect.PRESERVES for fix in made.values())
+    pool = [finding for finding in before.findings if finding not in mended]
+    same: dict[Finding, Finding] = {}
     changed: list[Finding] = []
     for finding in after.findings:
         known = next((old for old in pool if identity_of(old, before) == identity_of(finding, after)), None)
@@ -221,10 +230,9 @@ def resolved_beside(before: Analysis, made: Mapping[Finding, Fix], after: Analys
             changed.append(finding)
         else:
             pool.remove(known)
-    moved_to = _line_map(before.source.lines, after.source.lines) if changed else {}
-    untouched = {
-        new for old, new in moved_to.items() if before.source.lines[old - 1] == after.source.lines[new - 1]
-    }
+            same[finding] = known
+    moved_to = line_map(before.source.lines, after.source.lines) if changed else {}
+    come: list[Finding] = []
     for finding in changed:
         known = next(
             (
@@ -234,11 +242,28 @@ def resolved_beside(before: Analysis, made: Mapping[Finding, Fix], after: Analys
             ),
             None,
         )
-        if known is not None:
+        if known is None:
+            come.append(finding)
+        else:
             pool.remove(known)
-        elif not (redirects and _is_minor(finding) and finding.span.line in untouched):
-            return None
-    return pool
+            same[finding] = known
+    return Compared(same, pool, come)
+
+
+def _brings_others(before: Analysis, made: Mapping[Finding, Fix], after: Analysis) -> bool:
+    """Whether ``after`` has a finding that speaks against the fixes that were ``made``.
+
+    Where a fix changes who learns from what, work may be wasted elsewhere that had no consumer before, or a
+    wrong one: that can be saved afterwards. Nor is a hint at a line that it leaves alone worse than what it
+    mends: there, the worse mistake has hidden it.
+    """
+    come = compared(before, made, after).come
+    redirects = any(fix.effect is not Effect.PRESERVES for fix in made.values())
+    moved_to = line_map(before.source.lines, after.source.lines) if come else {}
+    untouched = {
+        new for old, new in moved_to.items() if before.source.lines[old - 1] == after.source.lines[new - 1]
+    }
+    return any(not (redirects and _is_minor(one) and one.span.line in untouched) for one in come)
 
 
 def _is_minor(finding: Finding) -> bool:
@@ -247,7 +272,7 @@ def _is_minor(finding: Finding) -> bool:
     return wastes or finding.severity is Severity.INFO
 
 
-def _line_map(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
+def line_map(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
     """The new number of each line that was kept, or replaced by one other."""
     from difflib import SequenceMatcher
 

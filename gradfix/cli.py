@@ -527,8 +527,14 @@ def explain_error(min_severity: MinSeverity = None) -> None:
 
     from gradfix import watching
 
-    for explanation in watching.explanations(json.load(sys.stdin), min_severity):
-        _print_all(_text().explanation(explanation))
+    try:
+        for explanation in watching.explanations(json.load(sys.stdin), min_severity):
+            _print_all(_text().explanation(explanation))
+    except (
+        Exception
+    ) as failure:  # The script's own traceback stands above: one of ours would only be in the way.
+        what = f"{type(failure).__name__}: {failure}"
+        print(printable(f"gradfix: the error could not be explained: {what}"), file=sys.stderr)
 
 
 @app.command(short_help="Allow an environment beside the code.")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import enum
-import itertools
 from collections.abc import Iterator
 
 from gradfix.autograd.graph import Backward, Step
@@ -85,13 +84,8 @@ def _counted_by_a_framework(program: Program, step: Step) -> bool:
 
     Whatever else may be called so, gradients may be cleared behind a step.
     """
-    within = itertools.takewhile(lambda one: one is not region, program.ancestors(step.site))
-    items = (
-        item.context_expr
-        for one in within
-        if isinstance(one, (ast.With, ast.AsyncWith))
-        for item in one.items
-    )
+    entered = (one for one in program.ancestors(step.site) if isinstance(one, (ast.With, ast.AsyncWith)))
+    items = (item.context_expr for one in entered for item in one.items)
     return any(isinstance(one, ast.Call) and last_name(one) == "accumulate" for one in items)
 
 

@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 from gradfix import interrupts, project, source, traces
 from gradfix.analysis import Analysis, analyse, by_key, is_elsewhere, problem_of, reported_by
-from gradfix.choosing import choose_fix, choose_fixes, is_allowed, resolve, resolved_beside
+from gradfix.choosing import choose_fix, choose_fixes, is_allowed, resolve
 from gradfix.codemod import Effect, Finding, Unanalysed
+from gradfix.mended import Tally
 from gradfix.parallel import WORTH_PROCESSES, for_each
 from gradfix.placing import placed
 from gradfix.proving import Candidate, FixKey, prove, servers_kept, time_budget, with_environment
@@ -220,7 +221,8 @@ def repair(parsed: Source, options: Options) -> Repaired:
         lossy = Problem(parsed.path, f"cannot be rewritten: {parsed.encoding} does not give its bytes back")
         left = tuple(Reported(finding) for finding in reported_by(analysis, options))
         return Repaired(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (lossy,))
-    repaired, attempts = _apply_in_turn(analysis, options)
+    tally = Tally(analysis, options)
+    repaired, attempts = _apply_in_turn(analysis, options, tally)
     # A fix that is left was refuted, did not do, or needs leave: only the last are still on offer.
     remaining = tuple(
         choose_fix(
@@ -243,7 +245,8 @@ def repair(parsed: Source, options: Options) -> Repaired:
         or (_worth_telling(one) and (one.fix is not None or not is_elsewhere(one.finding, lent)))
     )
     result = repaired.source
-    return Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining)
+    hidden = tuple(one.now for one in tally.hidden)
+    return Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining, hidden=hidden)
 
 
 def _left(reported: Reported, options: Options) -> Reported:
@@ -257,7 +260,9 @@ def _left(reported: Reported, options: Options) -> Reported:
     return reported._replace(left=f"left alone: `--way {way}` is no way to mend it, but {others}")
 
 
-def _apply_in_turn(analysis: Analysis, options: Options) -> tuple[Analysis, tuple[Attempt, ...]]:
+def _apply_in_turn(
+    analysis: Analysis, options: Options, tally: Tally
+) -> tuple[Analysis, tuple[Attempt, ...]]:
     """The file after every fix that holds, and all attempts: the applied ones, then the refuted ones."""
     applied: list[Attempt] = []
     refuted: dict[FixKey, Attempt] = {}
@@ -277,7 +282,8 @@ def _apply_in_turn(analysis: Analysis, options: Options) -> tuple[Analysis, tupl
         if after is None:
             continue
         attempt = prove(analysis, candidate, after, options)._replace(
-            also=_gone(analysis, candidate, after, options),
+            also=tally.also(analysis, candidate.finding, after),
+            asked_for=tally.counts(candidate.finding),
             shown=placed(candidate.finding, candidate.fix, analysis.source.tree),
         )
         if options.compare and attempt.applied:
@@ -285,6 +291,7 @@ def _apply_in_turn(analysis: Analysis, options: Options) -> tuple[Analysis, tupl
         if attempt.applied:
             applied.append(attempt)
             refuted.pop(candidate.key, None)
+            tally.go_on(analysis, candidate.finding, attempt.also, after)
             analysis, progress = after, True
         else:
             refuted[candidate.key] = attempt
@@ -301,12 +308,6 @@ def _other_ways(before: Analysis, candidate: Candidate, options: Options) -> Ite
                     before, Candidate((*candidate.key[:3], fix.message), finding, fix), after, options
                 )
                 break
-
-
-def _gone(before: Analysis, candidate: Candidate, after: Analysis, options: Options) -> tuple[Finding, ...]:
-    """The findings that a fix resolves beside its own."""
-    gone = resolved_beside(before, {candidate.finding: candidate.fix}, after) or ()
-    return tuple(finding for finding in reported_by(before, options) if finding in gone)
 
 
 def offers(parsed: Source, options: Options) -> Iterator[tuple[Attempt, Source]]:

@@ -71,7 +71,9 @@ class Attempt(NamedTuple):
     withheld: bool = False
     """Whether it is left out because it is not proved."""
     also: tuple[Finding, ...] = ()
-    """The other findings that it resolves, at their places before it."""
+    """The other findings that it mends, at their places before it."""
+    asked_for: bool = True
+    """Whether the file had the finding from the first: else it has come up with another fix."""
     ways: tuple[Attempt, ...] = ()
     """The other ways to repair the same finding, where they were to be compared."""
 
@@ -85,8 +87,8 @@ class Attempt(NamedTuple):
 
     @property
     def resolved(self) -> int:
-        """How many findings it resolves."""
-        return 1 + len(self.also)
+        """How many of the findings that the file had it mends."""
+        return self.asked_for + len(self.also)
 
     @property
     def applied(self) -> bool:
@@ -109,6 +111,8 @@ class Repaired(NamedTuple):
     messages: tuple[str, ...] = ()
     unanalysed: tuple[Unanalysed, ...] = ()
     written: bool = False
+    hidden: tuple[Finding, ...] = ()
+    """What is found no more although nothing has mended it, where it is now."""
 
     @property
     def applied(self) -> tuple[Attempt, ...]:
@@ -204,7 +208,9 @@ class Plan(_Run[Repaired]):
         """As of :class:`Report`, for the files as they are: a plan that is not written leaves findings."""
         if self.all_problems:
             return 2
-        return int(any(file.remaining or (file.applied and not file.written) for file in self.files))
+        return int(
+            any(file.remaining or file.hidden or (file.applied and not file.written) for file in self.files)
+        )
 
 
 class Judged(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -87,6 +88,15 @@ class ScriptFile:
             if isinstance(node, ast.With | ast.FunctionDef | ast.AsyncFunctionDef):
                 if node.lineno <= line <= last_line(node):
                     yield node
+
+    def statement(self, line: int) -> ast.stmt:
+        """The innermost statement that has ``line``."""
+        found = [
+            node
+            for node in ast.walk(self.source.tree)
+            if isinstance(node, ast.stmt) and node.lineno <= line <= last_line(node)
+        ]
+        return max(found, key=lambda node: (node.lineno, -last_line(node)), default=ast.Pass(lineno=line))
 
     def around(self, line: int) -> ast.AST:
         """The innermost function that has ``line``, or the module."""
@@ -176,6 +186,25 @@ def read_before_bound(block: ast.AST, name: str) -> ast.expr | None:
         return None
     first, read = min(bound, key=lambda node: node.lineno), min(reads, key=lambda node: node.lineno)
     return read if read.lineno <= last_line(first) else None
+
+
+def read_after(scope: ast.AST, statement: ast.stmt, name: str) -> bool:
+    """Whether ``scope`` reads ``name`` behind ``statement``, in the pass of the loop that it is given in."""
+    given = [
+        node
+        for node in ast.walk(scope)
+        if isinstance(node, ast.For)
+        and name in bound_by(node)
+        and node.lineno <= statement.lineno <= last_line(node)
+    ]
+    end = min(map(last_line, given), default=sys.maxsize)
+    return any(
+        isinstance(node, ast.Name | ast.Attribute)
+        and isinstance(node.ctx, ast.Load)
+        and last_line(statement) < node.lineno <= end
+        and ast.unparse(node) == name
+        for node in ast.walk(scope)
+    )
 
 
 def prefixes(name: str) -> Iterator[str]:

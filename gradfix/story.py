@@ -1,6 +1,9 @@
 """What has happened in a script that ran under watch, in the script's own lines.
 
 ``verify/watch.py`` tells facts: files, lines, names. Statements are found in the source.
+
+What a person can do is said only where the facts bear it out on this program: each piece of advice stands
+behind the condition under which it is right. Where none is known to hold, the facts are told alone.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from gradfix.script import (
     LAYERS,
     ScriptFile,
     bindings_of,
+    bound_by,
     changed_by,
     changes_of,
     is_inplace,
@@ -31,6 +35,7 @@ from gradfix.script import (
     out_of_place,
     plain_name,
     prefixes,
+    read_after,
     read_before_bound,
 )
 from gradfix.source import Source
@@ -50,15 +55,6 @@ OVERWRITTEN = "overwritten here"
 """What is said at an operation that changes a tensor in place."""
 RECORDING_OFF = frozenset({"no_grad", "inference_mode"})
 """What switches off the recording of gradients, for a block or a function."""
-BY_HAND = {
-    "E1": "where both losses are meant for the same parameters, add them and call backward once; where one "
-    "is not, detach what they share before it",
-    "E2": "compute what the backward needs after the change, or change a copy (`x = x.clone()`)",
-    "E3": "compute the loss of something that requires a gradient, without what cuts the graph on the way",
-    "E4": "change the weights under `with torch.no_grad():`, or compute a new tensor",
-    "E5": "compute a new tensor instead",
-}
-"""What a person can do, where nothing better is known."""
 
 
 @dataclass
@@ -72,7 +68,7 @@ class Story:
     advice: str = ""
     """How to learn what could not be told."""
     by_hand: str = ""
-    """What a person can do."""
+    """What a person can do, if the facts bear it out."""
     _needs: str = ""
     """What a backward needs that something unknown has changed."""
     _notes: dict[str, list[Note]] = field(default_factory=dict)
@@ -120,9 +116,7 @@ class Story:
             span = file.call(raised) if raised is not None else notes[0].span
             message = self.message if one == order[0] else "the lines that led to it"
             files.append((shown(one), file.source.text, Finding(self.heading, message, span, notes)))
-        return Explanation(
-            tuple(files), advice=self.advice, by_hand=self.by_hand or BY_HAND[self.facts["kind"]]
-        )
+        return Explanation(tuple(files), advice=self.advice, by_hand=self.by_hand)
 
     @cached_property
     def _raised(self) -> tuple[str, int]:
@@ -158,12 +152,64 @@ class Story:
         by = f"{earlier} has freed" if earlier else "an earlier backward has freed"
         through = f" through {names}" if names else ""
         self.message = f"`{failing}` goes{through} into a graph that {by}"
-        if carried:
-            name = carried[0]
+        if self.facts.get("same"):
             self.by_hand = (
-                f"`{name} = {name}.detach()` before the next pass uses it cuts off the graph of this one"
+                f"compute {self._anew() or self._roots(failing)} anew before it is differentiated again: "
+                "each backward frees the graph that it goes through"
             )
+        elif self.facts.get("joint"):
+            self.by_hand = f"call backward once, on the sum of this loss and that of {earlier}"
+        else:
+            again = earlier.startswith("an earlier run")
+            self.by_hand = self._way(carried, "in each pass" if again else "for this backward")
         return "autograd raises here: the graph has been freed"
+
+    def _roots(self, failing: str) -> str:
+        """What the failing backward differentiates."""
+        return listed([one["name"] for one in self.facts.get("roots", ())][:2]) or f"the loss of `{failing}`"
+
+    def _anew(self) -> str:
+        """What has to be computed anew, to the last of it, for the failing backward to come through."""
+        across = self.facts.get("across") or {}
+        first = [one["name"] for one in across.get("again", ())]
+        ends = [one["name"] for one in (*across.get("entered", ()), *self.facts.get("roots", ()))]
+        if not first or first[0] in ends:
+            return listed(first)
+        return f"{listed(first)}, and what is computed of it,"
+
+    def _way(self, carried: Sequence[str], when: str) -> str:
+        """How the failing backward can do without what was computed before, by what it would lose by that.
+
+        Args:
+            carried: Variables that are assigned anew from pass to pass.
+            when: What else would be computed anew.
+        """
+        across = self.facts.get("across")
+        if not across or across["whole"]:
+            return ""
+        held = list(dict.fromkeys(one["name"] for one in across["entered"]))
+        state = [one["name"] for one in across["rebound"] if set(prefixes(one["name"])) & set(carried)]
+        if across["starves"]:
+            anew = self._anew()
+            left = listed(across["starved"]) or "what it was computed with"
+            return f"compute {anew} anew {when}; detached, {left} would get no gradient" if anew else ""
+        if (across["fed"] or not held) and (state or held):
+            return (
+                f"{self._detached(list(dict.fromkeys(state or held)))} before the next pass uses it: the "
+                "gradient of each pass then ends there, and no parameter is left without one"
+            )
+        if held and not across["fed"]:
+            return (
+                f"{self._detached(held)}, if it is a constant to this loss; compute it anew {when}, if the "
+                "loss is to train what it is computed with: either way each parameter has its gradient"
+            )
+        return ""
+
+    def _detached(self, names: Sequence[str]) -> str:
+        """How tensors by these names are detached."""
+        if len(names) == 1 and "[" not in names[0]:
+            return f"`{names[0]} = {names[0]}.detach()`"
+        return f"detach {listed(names[:4])}"
 
     def _carried(self) -> list[str]:
         """Note what brings the graph of an earlier pass of a loop, or of an earlier call, into this one.
@@ -172,7 +218,8 @@ class Story:
         names of such variables.
         """
         names: list[str] = []
-        for one in self.facts.get("graph", ()):
+        rebound = (self.facts.get("across") or {}).get("rebound", ())
+        for one in (*self.facts.get("graph", ()), *rebound):
             file = self.file(one["file"])
             name = next((name for name in prefixes(one["name"]) if "[" not in name), "")
             if file is None or name in names:
@@ -203,9 +250,18 @@ class Story:
         if not (by or name or tensors):
             self.advice = "`torch.autograd.set_detect_anomaly(True)` shows the line that computed it"
         if step:
-            self.by_hand = "compute it again after the step, or step after the last backward that needs it"
+            self.by_hand = self._after_the_step(step)
         self.changed(f"`{failing}` needs {what} as it was in the forward", by)
         return "autograd raises here: it needs the old values"
+
+    def _after_the_step(self, step: str) -> str:
+        """How the failing backward can do with the weights that the step has left."""
+        after = "after each step" if step.startswith("an earlier run") else f"after {step}"
+        across = self.facts.get("across")
+        if across and across["whole"]:
+            anew = self._anew()
+            return f"compute {anew} again {after}" if anew else ""
+        return self._way(self._carried(), f"{after}, with the new weights")
 
     def changed(self, needs: str, by: str) -> None:
         """Say that what is needed has been changed since, and ``by`` what, as far as that is known."""
@@ -257,10 +313,25 @@ class Story:
         assert file is not None
         if isinstance(node, ast.Call):
             self.by_hand = "drop inplace=True"
-        else:
-            instead = out_of_place(node) if isinstance(node, ast.stmt) else None
-            self.by_hand = f"`{instead}` makes a new tensor" if instead else ""
+        elif isinstance(node, ast.stmt):
+            self.by_hand = self._instead(node, self.facts.get("tensors", ()))
         return f"`{file.code(Span.of(node))}` at line {node.lineno}"
+
+    def _instead(self, node: ast.stmt, tensors: Sequence[Mapping[str, Any]]) -> str:
+        """What to write for a statement in place, if what it changes may as well be another tensor.
+
+        None takes the place of a parameter, and a view would no longer change what it is a view of.
+        """
+        changed = [one for one in tensors if set(prefixes(one["name"])) & changed_by(node)]
+        if any(one["parameter"] or one["view"] for one in changed):
+            return ""
+        instead = out_of_place(node)
+        if instead is not None:
+            return f"`{instead}` makes a new tensor"
+        name = next(iter(changed_by(node)), "")
+        if changed and name.isidentifier():
+            return f"`{name} = {name}.clone()` before it: then a copy is changed"
+        return ""
 
     def _like_the_graph(self) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
         """What is written in place, and leaves in a graph what is there behind the saved tensor."""
@@ -297,28 +368,44 @@ class Story:
         for root in self.facts.get("roots", ()):
             self._cuts(root)
         frozen = self.facts.get("frozen", ())
+        why = f"{listed(names) or 'what it starts from'} hangs on no graph"
         if not self.facts.get("recording", True):
-            self.by_hand = "switch recording on again: `torch.set_grad_enabled(True)`"
-            names, why = [], "gradients are not being recorded"
+            self.by_hand = self._recorded_again()
+            why = "gradients are not being recorded"
         elif self._cutting:
             self.by_hand = self._without(list(dict.fromkeys(self._cutting)))
-            why = f"{listed(names) or 'what it starts from'} hangs on no graph"
         elif frozen:
-            self.by_hand = f"unfreeze what is to be trained: `{frozen[0]}.requires_grad_(True)`"
-            why = f"no parameter of {listed(frozen[:2])} requires a gradient"
-        else:
-            why = f"{listed(names) or 'what it starts from'} hangs on no graph"
+            self.by_hand = "`requires_grad_(True)` on those of its parameters that are to be trained"
+            why = f"an optimizer is to train {listed(frozen[:2])}, of which no parameter requires a gradient"
         self.message = f"`{failing}` has nothing to differentiate: {why}"
         return "autograd raises here: there is no graph"
+
+    def _recorded_again(self) -> str:
+        """What a person can do where the recording of gradients is switched off, and where that is done."""
+        path, line = self._raised
+        file = self.file(path)
+        assert file is not None
+        around = [name for outer in file.outer(file.statement(line)) for name, _ in switches_off(outer)]
+        if around:
+            return f"compute the loss, and call backward, outside of `{around[-1]}`"
+        calls = list(self._calls(lambda call: ast.unparse(call).endswith("set_grad_enabled(False)")))
+        for where, call in calls:
+            self.note(
+                where, Span.of(call), "this switches the recording of gradients off, until it is switched on"
+            )
+        return "switch recording on again: `torch.set_grad_enabled(True)`" if calls else ""
 
     def _without(self, cutting: Sequence[str]) -> str:
         """What a person can do about that which cuts the graph."""
         off = [name for name in cutting if name in RECORDING_OFF or name == "set_grad_enabled"]
+        other = [name for name in cutting if name not in off]
         if off:
-            return f"compute the loss outside of {listed(off[:1])}"
-        makes = [name for name in cutting if name in ("tensor", "as_tensor")]
+            return "" if other else f"compute the loss outside of {listed(off[:1])}"
+        if set(other) <= {"detach"}:
+            return "leave out `detach` on the way to the loss"
+        makes = [name for name in other if name in ("tensor", "as_tensor")]
         instead = "; `torch.stack` of tensors makes one that has their graph" if makes else ""
-        return f"leave out {listed(cutting[:3])} on the way to the loss{instead}"
+        return f"compute the loss of what goes into {listed(other[:3])}, by what has a gradient{instead}"
 
     def _leaf(self, failing: str) -> str:
         self.message = (
@@ -327,14 +414,18 @@ class Story:
         path, line = self._raised
         file = self.file(path)
         assert file is not None
-        for node in ast.walk(file.around(line)):
-            if isinstance(node, ast.stmt) and node.lineno <= line <= last_line(node):
-                instead = out_of_place(node)
-                if instead is not None:
-                    self.by_hand = (
-                        "change weights by hand under `with torch.no_grad():`; "
-                        f"in a computation, `{instead}` makes a new tensor"
-                    )
+        node = file.statement(line)
+        names = changed_by(node)
+        leaves = [one for one in self.facts.get("leaves", ()) if one["name"] in names]
+        gradients = {f"{name}.grad" for name in names}
+        reads = {ast.unparse(one) for one in ast.walk(file.source.tree) if isinstance(one, ast.Attribute)}
+        updates = {ast.unparse(one) for one in ast.walk(node) if isinstance(one, ast.Attribute)} & gradients
+        parameters = names & set(self.facts.get("parameters", ()))
+        if updates or parameters or any(one["parameter"] or one["owned"] for one in leaves):
+            self.by_hand = "change it in place under `with torch.no_grad():`"
+        elif leaves and not reads & gradients:
+            # Nobody asks for the gradient of the leaf by the name that a new tensor takes over.
+            self.by_hand = self._instead(node, leaves)
         return "autograd raises here"
 
     def _view(self, failing: str) -> str:
@@ -354,8 +445,13 @@ class Story:
                 if found is not None:
                     self.note(found[0], Span.of(found[2]), f"`{found[1]}` comes from here")
                 instead = out_of_place(node)
-                if instead is not None:
+                if instead is not None and read_after(around, node, name):
                     self.by_hand = f"`{instead}` makes a new tensor, and leaves what it is a view of as it is"
+                elif any(isinstance(one, ast.For) and name in bound_by(one) for one in ast.walk(around)):
+                    self.by_hand = (
+                        "collect the new parts in a list, and make the whole anew of it, with `torch.stack` "
+                        "or `torch.cat`"
+                    )
         return "autograd raises here"
 
     def _cause(self, fact: str, message: str) -> str:
@@ -453,9 +549,10 @@ class Story:
     def _cuts(self, variable: Mapping[str, Any], depth: int = DEPTH) -> None:
         """Note what no gradient passes, among the assignments that led to ``variable``."""
         found = self._assignment(variable)
-        if found is None or not depth:
+        if found is None or depth <= 0 or found[2] in self._followed:
             return
         path, _, statement = found
+        self._followed.add(statement)
         file = self.file(path)
         assert file is not None
         self._unrecorded(path, file, statement)
@@ -469,47 +566,81 @@ class Story:
         """The same among what ``value`` is computed from."""
         for node in ast.walk(value):
             if isinstance(node, ast.Call) and last_name(node.func) in CUTS:
-                self._cutting.append(last_name(node.func))
-                span = Span.of(node)
-                self.note(path, span, f"no gradient passes `{last_name(node.func)}`", over=True)
-            elif isinstance(node, ast.Call) and depth:
+                self._cut_at(path, node)
+            elif isinstance(node, ast.Call) and depth > 0:
                 for function in file.called(node):
-                    self._unrecorded(path, file, function)
-                    inner = {
-                        **variable,
-                        "function": function.lineno,
-                        "line": last_line(function) + 1,
-                        "classes": (),
-                    }
-                    for result in ast.walk(function):
-                        if isinstance(result, ast.Return) and result.value is not None:
-                            self._unrecorded(path, file, result)
-                            self._cuts_in(path, file, result.value, inner, depth - 1)
+                    self._cuts_in_function(path, file, function, variable, depth - 1)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._cuts({**variable, "name": node.id, "classes": ()}, depth - 1)
+
+    def _cut_at(self, path: str, call: ast.Call) -> None:
+        """Note a call that no gradient passes, unless what goes into it is known to need none."""
+        names = {ast.unparse(one) for one in ast.walk(call) if isinstance(one, ast.Name | ast.Attribute)}
+        trainable = self.facts.get("trainable", ())
+        held = {prefix for name in trainable for prefix in prefixes(name)}
+        # In a function that has returned, a layer is known by the name that it has in its network.
+        inner = {name.rpartition(".")[2] for name in trainable if "." in name}
+        needed = names & held or {name.rpartition(".")[2] for name in names if "." in name} & inner
+        if needed:
+            self._cutting.append(last_name(call.func))
+        elif names and all(name.split(".")[0] in self._harmless for name in names):
+            return
+        self.note(path, Span.of(call), f"no gradient passes `{last_name(call.func)}`", over=True)
+
+    @cached_property
+    def _harmless(self) -> set[str]:
+        """Names of what holds nothing that requires a gradient; and of torch itself."""
+        return {*self.facts.get("constants", ()), "torch", "np", "numpy"}
+
+    def _cuts_in_function(
+        self,
+        path: str,
+        file: ScriptFile,
+        function: ast.FunctionDef | ast.AsyncFunctionDef,
+        variable: Mapping[str, Any],
+        depth: int,
+    ) -> None:
+        """The same in what a function returns."""
+        if function in self._followed:
+            return
+        self._followed.add(function)
+        self._unrecorded(path, file, function)
+        inner = {**variable, "function": function.lineno, "line": last_line(function) + 1, "classes": ()}
+        for result in ast.walk(function):
+            if isinstance(result, ast.Return) and result.value is not None:
+                self._unrecorded(path, file, result)
+                self._cuts_in(path, file, result.value, inner, depth)
+
+    @cached_property
+    def _followed(self) -> set[ast.AST]:
+        """The assignments and functions in which a cut was looked for."""
+        return set()
 
     def _unrecorded(self, path: str, file: ScriptFile, statement: ast.stmt) -> None:
         """Note the block, or the function, in which no gradients are recorded and ``statement`` stands."""
         for outer in file.outer(statement):
-            if isinstance(outer, ast.With):
-                places = [item.context_expr for item in outer.items]
-            elif isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef):
-                places = outer.decorator_list
-            else:
-                continue
-            for place in places:
-                name = last_name(place.func if isinstance(place, ast.Call) else place)
-                off = name == "set_grad_enabled" and ast.unparse(place).endswith("(False)")
-                if name in RECORDING_OFF or off:
-                    self._cutting.append(name)
-                    self.note(
-                        path, Span.of(place), "nothing that is computed under this has a graph", over=True
-                    )
+            for name, place in switches_off(outer):
+                self._cutting.append(name)
+                self.note(path, Span.of(place), "nothing that is computed under this has a graph", over=True)
 
     @cached_property
     def _cutting(self) -> list[str]:
         """What was found to cut the graph."""
         return []
+
+
+def switches_off(block: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """What switches the recording of gradients off for a block or a function, by name and place."""
+    places: list[ast.expr] = []
+    if isinstance(block, ast.With):
+        places = [item.context_expr for item in block.items]
+    elif isinstance(block, ast.FunctionDef | ast.AsyncFunctionDef):
+        places = block.decorator_list
+    for place in places:
+        name = last_name(place.func if isinstance(place, ast.Call) else place)
+        off = name == "set_grad_enabled" and ast.unparse(place).endswith("(False)")
+        if name in RECORDING_OFF or off:
+            yield name, place
 
 
 def listed(names: Sequence[str]) -> str:

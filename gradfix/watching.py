@@ -147,9 +147,7 @@ def _with_likely_reason(
             if (silent or not finding.fixes) and any(
                 span.line <= line <= span.end_line for span in spans for line in lines
             ):
-                known = explanation._replace(
-                    known=f"{finding.code}: {finding.message}", by_hand=finding.advice or explanation.by_hand
-                )
+                known = explanation._replace(known=f"{finding.code}: {finding.message}")
                 return _patched(known, story, path, reported, facts.get("command", ()))
     return explanation
 
@@ -196,8 +194,7 @@ def _with_fix(told: Story, path: str, reported: Reported, command: Sequence[str]
             told.blame(path, note.span)
     told.note(path, finding.span, "", over=finding.span.line not in noted)
     explanation = told.explanation(path)
-    explanation = explanation._replace(known=f"{finding.code}: {finding.message}")
-    explanation = explanation._replace(by_hand=finding.advice, advice="")
+    explanation = explanation._replace(known=f"{finding.code}: {finding.message}", advice="")
     return _patched(explanation, told, path, reported, command)
 
 

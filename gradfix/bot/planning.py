@@ -176,7 +176,7 @@ class _Maker:
                 self._tell(f"{number} {path}: {attempt.fix.message}: {outcome_of(rewrite)}{why}")
             if rewrites:
                 blob = git.blob_id(file.before, self._commit)
-                yield Change(group or path, path, blob, rewrites, len(file.remaining))
+                yield Change(group or path, path, blob, rewrites, len(file.remaining) + len(file.hidden))
 
     def _is_committed(self, shown: str) -> bool:
         """Whether the file is a regular one of the commit, and as it is there, byte for byte."""

@@ -52,6 +52,8 @@ from learning at all. So the checks here compare what optimizers *consume*:
 ``cleared``
     For programs without an optimizer, where the claim says so: the first leaf gradients that differ are those
     of the original less what was there before the backward call.
+``moved``
+    Nothing but steps moves weights, unless something does in the original. Said where it fails.
 ``feeds``
     Every step consumes gradients of exactly the declared backward calls. They are declared as the source
     writes them; where it writes several losses alike (``losses[name]``), ``entries`` alone tells them apart.
@@ -157,6 +159,7 @@ def check(
         *consumption.once(case),
         *consumption.meant(case),
         *consumption.consumes(case),
+        *consumption.moved(case),
         *consumption.feeds(case),
         *around.unaltered(case),
     ]

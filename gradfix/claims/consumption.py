@@ -210,6 +210,21 @@ def consumes(case: Case) -> list[Check]:
     return [Check("consumes", "holds", f"{each_step(taken.total())} consumes a gradient")]
 
 
+def moved(case: Case) -> list[Check]:
+    """Whether nothing but steps moves the weights of the fixed program, unless something does in the
+    original."""
+    original = longest(case.before, case.reference)
+    if len(original.optimizers) != len(case.after.optimizers):
+        return []
+    for index, position in sorted(case.after.moved_otherwise - original.moved_otherwise):
+        what = case.after.parameter(index, position)
+        if len(original.steps_of(index)) > 1:
+            return [
+                Check("moved", "fails", f"something else than steps moves {what}, which nothing does before")
+            ]
+    return []
+
+
 def feeds(case: Case) -> list[Check]:
     """Whether each step consumes gradients of exactly the declared backward calls."""
     declared = case.declared()

@@ -49,7 +49,6 @@ def _apart(one: Step, other: Step, name: Recording) -> bool:
         found.problem is not None
         or found.unknown is not None
         or (one.settings, one.modules) != (other.settings, other.modules)
-        or [state.feeds for state in one.parameters] != [state.feeds for state in other.parameters]
     )
 
 

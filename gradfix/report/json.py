@@ -37,9 +37,10 @@ def of_file(report: FileReport) -> list[_Json]:
 
 
 def of_plan(plan: Plan) -> str:
-    """``apply`` as an array of ``{filename, fixes, remaining, written}``.
+    """``apply`` as an array of ``{filename, fixes, remaining, hidden, written}``.
 
-    ``remaining`` holds what ``check`` would say of the file afterwards, problems among it.
+    ``remaining`` holds what ``check`` would say of the file afterwards, problems among it, and ``hidden``
+    what it would not say although nothing has mended it.
     """
     alone = [
         {"filename": problem.path, "fixes": [], "remaining": [_problem(problem)], "written": False}
@@ -103,6 +104,10 @@ def _repaired(file: Repaired) -> _Json:
         "fixes": [_attempt(attempt) for attempt in file.attempts],
         "remaining": [_problem(problem) for problem in file.problems]
         + _findings(file.path, file.text, file.remaining),
+        "hidden": [
+            {"code": one.code, "message": one.message, "location": _start(split_lines(file.text), one.span)}
+            for one in file.hidden
+        ],
         "written": file.written,
     }
 
@@ -117,6 +122,7 @@ def _attempt(attempt: Attempt) -> _Json:
         "outcome": str(attempt.outcome),
         "reason": attempt.reason,
         "location": _start(split_lines(attempt.before), attempt.told.span),
+        "asked_for": attempt.asked_for,
         "also": [
             {"code": one.code, "location": _start(split_lines(attempt.before), one.span)}
             for one in attempt.also

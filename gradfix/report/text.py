@@ -49,6 +49,9 @@ class Text:
         yield from self.certificates(plan)
         for file in plan.files:
             yield from self._findings(file.path, file.text, file.untold)
+            for finding in file.hidden:
+                place = f"{file.path}:{finding.span.line}: {finding.code}: {finding.message}"
+                yield f"{printable(place)}\n  left as it was, although the next check does not find it\n\n"
 
     def certificates(self, plan: Plan) -> Iterator[str]:
         """Every rewrite of ``verify`` with all that running both versions showed.
@@ -64,7 +67,7 @@ class Text:
                 for attempt in tried:
                     rows += self._attempt(file, attempt, _margin(lines, finding))
                 if not any(attempt.applied for attempt in tried):
-                    rows.append(self._point(_margin(lines, finding), f"by hand: {printable(finding.advice)}"))
+                    rows.append(self._point(_margin(lines, finding), _by_hand(finding)))
                 yield "".join(f"{line}\n" for line in (*rows, ""))
 
     def judged(self, files: Iterable[Judged]) -> Iterator[str]:
@@ -112,7 +115,11 @@ class Text:
             lines = split_lines(text)
             margin = _margin(lines, finding)
             yield "".join(f"{row}\n" for row in self._why(path, lines, finding))
-        fix = explanation.fix or f"no automatic fix; by hand: {explanation.by_hand}"
+        fix = explanation.fix or "no automatic fix"
+        if not explanation.fix and explanation.by_hand:
+            fix += f"; by hand: {explanation.by_hand}"
+        elif not explanation.fix and explanation.known:
+            fix += f"; {_ways_of(explanation.known.partition(':')[0])}"
         for told in filter(None, (explanation.known, explanation.advice, fix)):
             yield f"{self._point(margin, printable(told))}\n"
         if explanation.patch:
@@ -321,6 +328,10 @@ def _done(plan: Plan) -> str:
     resolved = sum(attempt.resolved for attempt in applied)
     fixed = f"{verb} {_count(resolved, 'finding')} in {_count(len(files), 'file')} ({told})"
     parts = [fixed if applied else "Fixed nothing"]
+    if new := sum(not attempt.asked_for for attempt in applied):
+        parts.append(f"{new} more that came up with {'it' if resolved == 1 else 'them'}")
+    if hidden := sum(len(file.hidden) for file in plan.files):
+        parts.append(f"{_count(hidden, 'finding')} left that the next check does not find")
     refuted = sum(attempt.outcome is Outcome.REFUTED for attempt in plan.attempts)
     if refuted:
         parts.append(f"{refuted} refuted by running it and not applied")
@@ -396,9 +407,21 @@ def _described(reported: Reported) -> str:
     if reported.left:
         return printable(reported.left)
     if reported.fix is None:
-        return printable(f"no automatic fix; by hand: {reported.finding.advice}")
+        return f"no automatic fix; {_by_hand(reported.finding)}"
     fix = reported.fix
     return printable(f"fix ({fix.effect}, {fix.standing}): {fix.message}")
+
+
+def _by_hand(finding: Finding) -> str:
+    """What a person can do where no fix holds.
+
+    What is advised in general is often just what has been tried, and does not do for this program.
+    """
+    return _ways_of(finding.code) if finding.fixes else printable(f"by hand: {finding.advice}")
+
+
+def _ways_of(code: str) -> str:
+    return f"`gradfix explain {code}` says what can be done, and when"
 
 
 def _other_ways(reported: Reported) -> str:

@@ -39,6 +39,7 @@ from gradfix.verify import cgroups, hostile, removal, sandbox, scratch, starting
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.coverage import Piece, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
+from gradfix.verify.own_modules import folder_of
 from gradfix.verify.pairing import paired
 from gradfix.verify.recording import Draws, Ending, Failure, Recording, load, noisy
 from gradfix.verify.slicing import affected
@@ -1044,6 +1045,7 @@ class _Trial:
         """A run of one of the texts."""
         # How tensors come about is the same for every seed, and on the others their bytes are compared.
         how.setdefault("thorough", seed == self.seeds[0])
+        how.setdefault("updates", how["thorough"])
         return Job(
             self.rewrite.path,
             source,
@@ -1093,7 +1095,7 @@ class _Trial:
         how = {"blind": True} if stopped and not self.needs_reference else {"keep": True}
         # What these give is compared by values only.
         both = self.before(seed, still=True, **how), self.after(seed, still=True)
-        return tuple(replace(job, thorough=False) for job in both)
+        return tuple(replace(job, thorough=False, updates=False) for job in both)
 
     def paired(self, runner: Runner, original: Recording) -> Still | None:
         """The same, in which the fixed program gets the random numbers of the original, if it draws
@@ -1168,12 +1170,13 @@ class _Trial:
         """Why the original could not be run far enough, if so."""
         seed, large = self.seeds[0], self.too_large(runner)
         (recording,) = runner.run([self.before(seed, fake=large)])
-        found = why_not(recording, self.rewrite.claim)
+        root = self.before(seed).root()
+        found = why_not(recording, self.rewrite.claim, root)
         if found is not None and large:
             (earnest,) = runner.run([self.before(seed)])
             if found != OUT_OF_TIME:
                 found = f"{TOO_LARGE}: {found}"
-            found = why_not(earnest, self.rewrite.claim) or found
+            found = why_not(earnest, self.rewrite.claim, root) or found
         return None if found is None else self.relative(found)
 
     def relative(self, text: str) -> str:
@@ -1331,7 +1334,9 @@ DITHERED = 3
 
 def dithered(runner: Runner, job: Job) -> list[Recording]:
     """Runs of the same program that round otherwise."""
-    return runner.run([replace(job, dither=seed + 1, thorough=False) for seed in range(DITHERED)])
+    return runner.run(
+        [replace(job, dither=seed + 1, thorough=False, updates=False) for seed in range(DITHERED)]
+    )
 
 
 SHORTEST = 4
@@ -1357,7 +1362,7 @@ def farther(limits: Limits, runner: Runner, jobs: Sequence[Job]) -> Limits:
     if not jobs:
         return limits
     wide = replace(limits, steps=FAR, backwards=FAR)
-    found = runner.run(replace(job, limits=wide, thorough=False, fake=False) for job in jobs)
+    found = runner.run(replace(job, limits=wide, thorough=False, updates=False, fake=False) for job in jobs)
     far = [run.scouted for run in found if run.scouted[0] <= FARTHEST]
     steps, backwards = (max((one[at] for one in far), default=0) for at in (0, 1))
     return replace(limits, steps=limits.steps + steps, backwards=limits.backwards + backwards)
@@ -1375,13 +1380,16 @@ def overwhelmed(recording: Recording, least: int = 2) -> bool:
     return ended or recording.ending in ("seconds", "killed")
 
 
-def why_not(before: Recording, claim: Claim) -> str | None:
-    """One sentence on why the original did not run far enough to compare anything, if so."""
-    stopped = obstacle(before)
+def why_not(before: Recording, claim: Claim, root: Path | None = None) -> str | None:
+    """One sentence on why the original did not run far enough to compare anything, if so.
+
+    ``root`` is the folder of its project.
+    """
+    stopped = obstacle(before, root)
     if stopped is not None or before.crash is not None:
         return stopped
     if before.uncaught is not None and claim.raises is not None:
-        return _obstacle(before.uncaught, before)
+        return _obstacle(before.uncaught, before, root)
     if claim.raises is not None and before.ending != "finished":
         line = claim.raises_line
         if line is not None and not any(one.place.covers(line) for one in before.backwards):
@@ -1391,8 +1399,8 @@ def why_not(before: Recording, claim: Claim) -> str | None:
     return None
 
 
-def obstacle(before: Recording) -> str | None:
-    """One sentence on why a run did not get to a gradient, if so."""
+def obstacle(before: Recording, root: Path | None = None) -> str | None:
+    """One sentence on why a run did not get to a gradient, if so; ``root`` is the folder of its project."""
     if before.ending == "trouble":
         if before.detail.startswith(("the sandbox ", "the record ")):
             return before.detail
@@ -1401,7 +1409,7 @@ def obstacle(before: Recording) -> str | None:
     if before.crash is not None or before.backwards or any(step.consumes for step in before.steps):
         return None
     if before.uncaught is not None:
-        return _obstacle(before.uncaught, before)
+        return _obstacle(before.uncaught, before, root)
     if before.detail == OUT_OF_TIME:
         return OUT_OF_TIME
     if before.ending == "finished":
@@ -1411,7 +1419,7 @@ def obstacle(before: Recording) -> str | None:
     return f"it stopped before the first backward call: {before.detail or before.ending}"
 
 
-def _obstacle(error: Failure, before: Recording) -> str:
+def _obstacle(error: Failure, before: Recording, root: Path | None) -> str:
     """What a script needed and did not have, with what would supply it."""
     where = str(error.place)
     message = error.message.splitlines()[0] if error.message else ""
@@ -1420,8 +1428,7 @@ def _obstacle(error: Failure, before: Recording) -> str:
     if error.type == "NeedsValues":
         return f"{message} at {where}"
     if error.type == "ModuleNotFoundError":
-        name = error.missing or message
-        return f"{name} is not installed ({where} imports it): gradfix env --refresh, or give --python"
+        return _module_missing(error.missing or message, where, root)
     if "attempted relative import with no known parent" in message:
         return f"{where} imports from the package around it: run it as a module, with -m"
     if error.type == "FileNotFoundError":
@@ -1447,6 +1454,20 @@ def _obstacle(error: Failure, before: Recording) -> str:
     if error.type == "IndexError" and "sys.argv" in _line(error, before):
         return f"{where} reads its arguments: add them after --"
     return f"{where} raised {error.type}: {message}"
+
+
+def _module_missing(name: str, where: str, root: Path | None) -> str:
+    """That a module cannot be imported: one of the project's own, or one that is not installed."""
+    folder = folder_of(name, root) if root is not None else None
+    if folder is not None:
+        return (
+            f"{name} is the project's own and lies in {folder}, where {where} does not look for it: run the "
+            "script from there as a module, with -m, or put that folder on PYTHONPATH"
+        )
+    return (
+        f"{name} is not installed ({where} imports it): install it where the script runs, "
+        "or give --python or --env auto"
+    )
 
 
 def _line(error: Failure, before: Recording) -> str:

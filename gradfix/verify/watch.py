@@ -179,7 +179,11 @@ def tell_of_silence(
     """Have it told if the script has ended well, and has made steps that had no gradient to use."""
     try:
         had = watch.had
-        silent = [one.told(had) for one in watch.trainings.values() if one.is_suspicious(had)]
+        silent = [
+            one.told(had, watch.called)
+            for one in watch.trainings.values()
+            if one.is_suspicious(had, watch.called)
+        ]
         busy = any(not one.daemon for one in threading.enumerate() if one is not threading.current_thread())
         if silent and not busy:
             facts = {"kind": SILENT, "optimizers": silent, "backwards": watch.backwards, "command": command}
@@ -296,14 +300,14 @@ class Training:
         """Whether no step has ever found a gradient."""
         return len(self.never) == self.count
 
-    def is_suspicious(self, had: set[int]) -> bool:
+    def is_suspicious(self, had: set[int], called: set[int]) -> bool:
         """Whether there is something to tell."""
         return bool(self.count and self.steps) and (
-            self.is_idle or self.only_zeros or bool(self.left_out(had))
+            self.is_idle or self.only_zeros or bool(self.left_out(had, called))
         )
 
-    def left_out(self, had: set[int]) -> list[str]:
-        """The largest parts of networks of whose parameters none ever had a gradient, for whomever."""
+    def left_out(self, had: set[int], called: set[int]) -> list[str]:
+        """The largest parts of networks that were called, and of which no parameter ever had a gradient."""
         all_of: dict[str, set[int]] = {}
         for number, name in enumerate(self.names):
             parts = (name or "").split(".")[:-1]
@@ -313,11 +317,12 @@ class Training:
         for name, numbers in sorted(all_of.items(), key=lambda item: item[0].count(".")):
             inside = any(name.startswith(f"{known}.") for known in found)
             untouched = all(self.identities[number] not in had for number in numbers)
-            if not inside and untouched and not numbers <= self.frozen:
+            used = any(self.identities[number] in called for number in numbers)
+            if not inside and untouched and used and not numbers <= self.frozen:
                 found.append(name)
         return found
 
-    def told(self, had: set[int]) -> dict[str, Any]:
+    def told(self, had: set[int], called: set[int]) -> dict[str, Any]:
         return {
             "name": self.name,
             "class": self.kind,
@@ -331,7 +336,7 @@ class Training:
                 for held in self.held
                 if any(name is not None and name.startswith(f"{held}.") for name in self.names)
             ],
-            "left_out": self.left_out(had),
+            "left_out": self.left_out(had, called),
             "held": self.held,
         }
 
@@ -362,6 +367,10 @@ class Watch:
         """By the identity of the optimizer."""
         self.had: set[int] = set()
         """The identities of the parameters that any step has found with a gradient."""
+        self.called: set[int] = set()
+        """The identities of the parameters whose layers were called, of those that had none at first."""
+        self.noting: Any = None
+        """What takes away again the hook that notes these calls."""
 
     def attach(self) -> None:
         """Hook into torch, as soon as the parts that this needs are there."""
@@ -424,6 +433,7 @@ class Watch:
         frame = sys._getframe(1)
         self.event(frame).optimizer = id(optimizer)
         self.look(optimizer, frame, done=True)
+        self.note_calls()
 
     def stepping(self, optimizer: Any, *_: Any) -> None:
         """An optimizer is about to make a step."""
@@ -440,6 +450,27 @@ class Watch:
             known.look(optimizer, self.had, done=done)
         except Exception:  # The script goes on, whatever its optimizers look like.
             return
+
+    def note_calls(self) -> None:
+        """Have the layers noted that are called although a first step has found no gradient in them.
+
+        That costs a little at each call of a layer, and is done for as many steps as gradients are looked at.
+        """
+        try:
+            steps = [one.steps for one in self.trainings.values()]
+            if self.noting is not None and min(steps) >= LOOKED_AT:
+                self.noting.remove()
+                self.noting = None
+            elif self.noting is None and max(steps) < LOOKED_AT:
+                if any(one.never and not one.is_idle for one in self.trainings.values()):
+                    module = sys.modules["torch.nn.modules.module"]
+                    self.noting = module.register_module_forward_pre_hook(self.calling)
+        except Exception:  # The script goes on, whatever its torch looks like.
+            return
+
+    def calling(self, module: Any, _: Any) -> None:
+        """A layer is about to be called."""
+        self.called.update(id(one) for one in module._parameters.values() if one is not None)
 
 
 class Awaiting:
@@ -518,6 +549,9 @@ class Variable:
             "line": self.line,
             "function": code.co_firstlineno,
             "classes": own_classes(self.holder),
+            "operation": operation(self.value.grad_fn) if self.value.grad_fn is not None else None,
+            "parameter": isinstance(self.value, sys.modules["torch"].nn.Parameter),
+            "view": self.value._is_view(),
         }
 
 
@@ -543,6 +577,8 @@ class Names:
         self.layers: dict[int, tuple[str, Any]] = {}
         """Networks and the layers in them, by identity: the name that the script has for each, and itself."""
         self.variables: list[Variable] = []
+        self.constants: set[str] = set()
+        """The names of what holds nothing that requires a gradient."""
 
     def collect(self, frame: types.FrameType, line: int) -> None:
         scope = dict(frame.f_locals)
@@ -553,7 +589,12 @@ class Names:
             }
         for name, value in scope.items():
             if not name.startswith("__"):
+                known, layers = len(self.variables), len(self.layers)
                 self.visit(name, value, frame, line, 3)
+                new = self.variables[known:]
+                data = isinstance(value, (list, tuple, dict, int, float)) or hasattr(value, "__array__")
+                if data and layers == len(self.layers) and not any(one.value.requires_grad for one in new):
+                    self.constants.add(name)
 
     def visit(
         self,
@@ -604,6 +645,7 @@ class Facts(Names):
         self.deadline = time.monotonic() + SECONDS
         self.roots: list[Any] = []
         self.failed: list[Place] = []
+        self.owned: dict[int, set[int]] | None = None
         self.look(error)
         self.told: dict[str, Any] = {
             "kind": kind,
@@ -612,16 +654,27 @@ class Facts(Names):
             "files": own_files(),
         }
         nodes = self.nodes([root.grad_fn for root in self.roots])
+        self.told["roots"] = [one.told() for one in self.holding(self.roots)]
         if kind == "E1":
             self.told.update(self.freed(nodes))
-            self.told["graph"] = [one.told() for one in self.variables if one.value.grad_fn in nodes][:NAMES]
         elif kind == "E2":
             self.told.update(self.moved(nodes))
             self.told["layers"] = list(self.writing_in_place())
         elif kind == "E3":
-            self.told["roots"] = [one.told() for one in self.holding(self.roots)]
             self.told["recording"] = bool(sys.modules["torch"].is_grad_enabled())
             self.told["frozen"] = list(self.frozen())
+            self.told["trainable"] = sorted(set(self.trainable()))
+            self.told["constants"] = sorted(self.constants)
+        elif kind == "E4":
+            owners = self.owners()
+            self.told["parameters"] = list(self.modules.values())
+            self.told["leaves"] = [
+                {**one.told(), "owned": id(one.value) in owners}
+                for one in self.variables
+                if one.value.requires_grad and one.value.is_leaf
+            ][:NAMES]
+        if kind in ("E1", "E2"):
+            self.told["graph"] = [one.told() for one in self.variables if one.value.grad_fn in nodes][:NAMES]
 
     def look(self, error: BaseException) -> None:
         """Collect lines, names and the roots of the backward calls from the traceback.
@@ -650,16 +703,16 @@ class Facts(Names):
         for frame, line in reversed(frames):
             self.collect(frame, line)
 
-    def nodes(self, roots: list[Any]) -> dict[Any, None]:
-        """The nodes of a graph, from its roots on; not all of them where there are too many."""
-        found: dict[Any, None] = {}
+    def nodes(self, roots: list[Any], barred: Any = ()) -> dict[Any, None]:
+        """The nodes of a graph, from its roots on and not through what is ``barred``; a part of many."""
+        found: dict[Any, None] = dict.fromkeys(barred)
         waiting = [root for root in roots if root is not None]
         while waiting and len(found) < NODES and time.monotonic() < self.deadline:
             node = waiting.pop()
             if node not in found:
                 found[node] = None
                 waiting.extend(after for after, _ in node.next_functions if after is not None)
-        return found
+        return found if not barred else {node: None for node in found if node not in barred}
 
     def troubles(self, nodes: dict[Any, None], text: str) -> Iterator[tuple[Any, str, str]]:
         """The nodes whose saved tensors cannot be had because of what autograd calls ``text``.
@@ -698,11 +751,20 @@ class Facts(Names):
                     yield {"name": name, "kind": type(layer).__name__, "option": option, "value": value}
 
     def frozen(self) -> Iterator[str]:
-        """The networks that have parameters of which none requires a gradient."""
+        """The networks that an optimizer is to train, and none of whose parameters requires a gradient."""
+        owned = self.owners()
         for name, layer in self.layers.values():
             parameters = list(layer.parameters())
             if "." not in name and parameters and not any(one.requires_grad for one in parameters):
+                if any(id(one) in owned for one in parameters):
+                    yield name
+
+    def trainable(self) -> Iterator[str]:
+        """The names of what a gradient could reach: networks, layers, tensors that require a gradient."""
+        for name, layer in self.layers.values():
+            if any(one.requires_grad for one in layer.parameters()):
                 yield name
+        yield from (one.name for one in self.variables if one.value.requires_grad)
 
     def freed(self, nodes: dict[Any, None]) -> dict[str, Any]:
         """Which earlier backward has freed a part of the graph, and what was computed in that part."""
@@ -717,6 +779,9 @@ class Facts(Names):
                 return {
                     "earlier": event.places,
                     **self.hanging({node: None for node in shared if node in nodes}),
+                    "across": self.across(nodes, broken, event),
+                    "joint": self.can_be_added(nodes, shared, event),
+                    "same": all(root.grad_fn in event.roots for root in self.roots),
                 }
         return self.hanging(self.nodes(list(broken)))
 
@@ -736,7 +801,98 @@ class Facts(Names):
         ranked = sorted(
             told, key=lambda one: ("step" not in one, "parameter" not in one, "tensors" not in one)
         )
-        return ranked[0] if ranked else {}
+        best = ranked[0] if ranked else {}
+        event = best.pop("event", None)
+        if event is not None:
+            moved = {node for node, _, _ in self.troubles(nodes, MOVED)}
+            best["across"] = self.across(nodes, moved | self.freed_before(nodes), event)
+        return best
+
+    def freed_before(self, nodes: dict[Any, None]) -> set[Any]:
+        """Those of ``nodes`` that an earlier backward has freed."""
+        failing = self.watch.events[-1] if self.watch.events else None
+        roots = [root for event in self.watch.kept if event is not failing for root in event.roots]
+        return {node for node, _, _ in self.troubles(nodes, SAME)} & self.nodes(roots).keys()
+
+    # What could be done about it: the conditions under which advice is right are looked up in the graph.
+
+    def across(self, nodes: dict[Any, None], broken: set[Any], event: Event) -> dict[str, Any] | None:
+        """How the failing backward gets into what was computed before ``event``, and what it reaches without.
+
+        What was computed before is entered at some nodes: with the graph cut off there, nothing ``broken`` is
+        left, but parameters may be left without a gradient.
+        """
+        if event.thread != threading.get_ident() or event.clock < 0 or time.monotonic() > self.deadline:
+            return None
+        # What this very backward has freed before it failed is no obstacle.
+        broken = {node for node in broken if node._sequence_nr() < event.clock}
+        leading = leading_to(nodes, broken)
+        before = {node for node in leading if not is_leaf(node) and node._sequence_nr() < event.clock}
+        roots = [root.grad_fn for root in self.roots]
+        now = [node for node in nodes if node not in before]
+        entered = {node for node in roots if node in before}
+        entered |= {after for node in now for after, _ in node.next_functions if after in before}
+        if not entered:
+            return None
+        rest = self.nodes([node for node in roots if node not in before], before)
+        owned = self.owners()
+        lost = [
+            node.variable
+            for node in nodes
+            if is_leaf(node) and node not in rest and (id(node.variable) in owned or not owned)
+        ]
+        names = [self.modules.get(id(one)) for one in lost]
+        names = [name.rpartition(".")[0] if name else None for name in names]
+        names += [one.name for one in self.holding(lost)]
+        held = [one for one in self.variables if one.value.grad_fn in entered]
+        # Of several names for one tensor the plainest is told.
+        held.sort(key=lambda one: -len(re.findall(r"[.\[]", one.name)))
+        operations = {operation(node) for node in entered}
+        return {
+            "whole": all(node in before for node in roots),
+            "again": [
+                one.told()
+                for one in sorted(
+                    (one for one in self.variables if one.value.grad_fn in before),
+                    key=lambda one: one.value.grad_fn._sequence_nr(),
+                )
+            ][:1],
+            "entered": [one.told() for one in {id(one.value): one for one in held}.values()],
+            "rebound": [
+                one.told()
+                for one in self.variables
+                if one.value.grad_fn is not None
+                and one.value.grad_fn._sequence_nr() >= event.clock
+                and operation(one.value.grad_fn) in operations
+            ][:NAMES],
+            "fed": any(
+                any(is_leaf(leaf) for leaf in beside(node))
+                for node in leading_to(
+                    rest, {n for n in rest if any(a in entered for a, _ in n.next_functions)}
+                )
+                if node not in before
+            ),
+            "starves": bool(lost),
+            "starved": list(dict.fromkeys(name for name in names if name))[:4],
+        }
+
+    def can_be_added(self, nodes: dict[Any, None], earlier: dict[Any, None], event: Event) -> bool:
+        """Whether the failing loss and that of an earlier backward are both for one step that is yet to come.
+
+        No step lies between them, one optimizer owns all that they reach, the gradients of the first are
+        still there, and neither loss is a part of the other.
+        """
+        since = [one for one in self.watch.events if one.number > event.number]
+        failing = [root.grad_fn for root in self.roots]
+        if any(one.optimizer is not None for one in since):
+            return False
+        if any(root in nodes for root in event.roots) or any(root in earlier for root in failing):
+            return False
+        owned = self.owners()
+        first = [node.variable for node in earlier if is_leaf(node)]
+        second = [node.variable for node in nodes if is_leaf(node)]
+        owners = {frozenset(owned.get(id(one), ())) for one in (*first, *second)}
+        return len(owners) == 1 and len(*owners) == 1 and all(one.grad is not None for one in first)
 
     def made_of(self, node: Any) -> list[dict[str, Any]]:
         """The variable that was computed first of those whose graph goes through ``node``."""
@@ -810,7 +966,7 @@ class Facts(Names):
 
     def step_since(self, node: Any, parameter: Any) -> dict[str, Any]:
         """The last step of an optimizer of ``parameter`` after ``node`` was made."""
-        owners = self.owners(parameter)
+        owners = self.owners().get(id(parameter), set())
         born = node._sequence_nr()
         for event in reversed(self.watch.events):
             if (
@@ -818,26 +974,60 @@ class Facts(Names):
                 and event.clock > born >= 0
                 and event.thread == threading.get_ident()
             ):
-                return {"step": event.places, "optimizer": self.optimizers.get(event.optimizer or 0)}
+                return {
+                    "step": event.places,
+                    "optimizer": self.optimizers.get(event.optimizer or 0),
+                    "event": event,
+                }
         return {}
 
-    def owners(self, parameter: Any) -> set[int]:
-        """The identities of the optimizers that update ``parameter``."""
-        import gc
+    def owners(self) -> dict[int, set[int]]:
+        """The identities of the optimizers by those of the parameters that they update."""
+        if self.owned is None:
+            import gc
 
-        kind = sys.modules["torch"].optim.Optimizer
-        found: set[int] = set()
-        for one in gc.get_objects():
-            if issubclass(type(one), kind):
-                groups = one.param_groups
-                if any(parameter is owned for group in groups for owned in group["params"]):
-                    found.add(id(one))
-        return found
+            kind = sys.modules["torch"].optim.Optimizer
+            self.owned = {}
+            for one in gc.get_objects():
+                if issubclass(type(one), kind):
+                    for parameter in parameters_of(one):
+                        self.owned.setdefault(id(parameter), set()).add(id(one))
+        return self.owned
 
 
 def operation(node: Any) -> str:
     """What autograd calls the operation of a graph node: ``Mul``, ``CopySlices``."""
     return re.sub(r"Backward\d*$", "", node.name().rpartition("::")[2])
+
+
+def is_leaf(node: Any) -> bool:
+    """Whether a node of the graph is where a leaf accumulates its gradient."""
+    return hasattr(node, "variable")
+
+
+def beside(node: Any) -> Iterator[Any]:
+    """What goes into a node, a transposed weight being that weight (``Linear``)."""
+    for before, _ in node.next_functions:
+        if before is not None:
+            yield before
+            if len(before.next_functions) == 1 and before.next_functions[0][0] is not None:
+                yield before.next_functions[0][0]
+
+
+def leading_to(nodes: dict[Any, None], wanted: set[Any]) -> set[Any]:
+    """Those of ``nodes`` that come to one of the ``wanted``, these included."""
+    into: dict[Any, list[Any]] = {}
+    for node in nodes:
+        for after, _ in node.next_functions:
+            into.setdefault(after, []).append(node)
+    found = set(wanted)
+    waiting = list(wanted)
+    while waiting:
+        for node in into.get(waiting.pop(), ()):
+            if node not in found:
+                found.add(node)
+                waiting.append(node)
+    return found
 
 
 def leaves_beside(node: Any) -> Iterator[Any]:

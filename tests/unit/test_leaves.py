@@ -45,6 +45,12 @@ SCALED = "torch.randn(3, 1, requires_grad=True) * 0.01"
             "w = w - 0.1 * w.grad",
             "w = (w - 0.1 * w.grad).detach().requires_grad_()",
         ),
+        # Its gradient is used once more behind the update: a new leaf would have none yet.
+        (
+            "torch.zeros(3, 1, requires_grad=True)",
+            "w = w - 0.1 * w.grad\n    w.grad.zero_()",
+            "w.data -= 0.1 * w.grad\n    w.grad.zero_()",
+        ),
     ],
 )
 def test_what_is_trained_is_made_a_leaf(options: Options, made: str, update: str, fixed: str) -> None:

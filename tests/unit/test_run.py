@@ -310,6 +310,151 @@ def test_an_error_that_another_one_wraps_is_explained(tmp_path: Path) -> None:
     assert explanation(done.stderr).startswith("gan.py:19:9: E1: ")
 
 
+UNSEEN = """\
+import torch
+from torch import nn
+
+unseen = eval("lambda x: x")
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+"""
+"""What goes through ``unseen`` no static model follows: what can be said of it shows in the run alone."""
+
+ADVICE = {
+    "a loss that is differentiated twice": (
+        """
+loss = unseen(net(torch.randn(4, 3)).square().mean())
+for _ in range(2):
+    loss.backward()
+    opt.step()
+""",
+        "compute `loss` anew before it is differentiated again: each backward frees the graph that it goes "
+        "through",
+    ),
+    "a detached prediction would train nothing": (
+        """
+before = unseen(net)(torch.randn(3))
+for _ in range(3):
+    now = unseen(net)(torch.randn(3))
+    loss = (0.9 * now.detach() - before).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    before = now
+""",
+        "compute `before` anew after `opt.step()` at line 15, with the new weights; detached, `net.2` and "
+        "`net.0` would get no gradient",
+    ),
+    "a constant, or a part that is to be trained": (
+        """
+before = unseen(net)(torch.randn(3))
+for _ in range(3):
+    loss = (unseen(net)(torch.randn(3)) - before).square().mean()
+    opt.zero_grad()
+    loss.backward()
+""",
+        "`before = before.detach()`, if it is a constant to this loss; compute it anew in each pass, if the "
+        "loss is to train what it is computed with: either way each parameter has its gradient",
+    ),
+    "a state in a dict": (
+        """
+cell = nn.GRUCell(3, 3)
+state = {"h": torch.zeros(2, 3)}
+for _ in range(3):
+    state = {"h": unseen(cell)(torch.randn(2, 3), state["h"])}
+    loss = unseen(net)(state["h"]).square().mean()
+    loss.backward()
+""",
+        "detach `state['h']` before the next pass uses it: the gradient of each pass then ends there, and no "
+        "parameter is left without one",
+    ),
+    "two losses for one step": (
+        """
+shared = unseen(net)[:2](torch.randn(4, 3))
+one, other = net[2](shared).mean(), net[2](2 * shared).square().mean()
+opt.zero_grad()
+one.backward()
+other.backward()
+opt.step()
+""",
+        "call backward once, on the sum of this loss and that of `one.backward()` at line 12",
+    ),
+    "two losses, and a step between them": (
+        """
+shared = unseen(net)[:2](torch.randn(4, 3))
+one, other = net[2](shared).mean(), net[2](2 * shared).square().mean()
+one.backward()
+opt.step()
+other.backward()
+""",
+        "compute `shared`, and what is computed of it, again after `opt.step()` at line 12",
+    ),
+    "a gradient that was to be differentiated": (
+        """
+x = torch.randn(4, 3, requires_grad=True)
+y = unseen(net)(x)
+(slope,) = torch.autograd.grad(y.sum(), x)
+loss = y.square().mean() + slope.square().mean()
+loss.backward()
+""",
+        "",
+    ),
+    "labels are no cut": (
+        """
+labels = [0.0, 1.0]
+loss = (torch.sign(unseen(net)(torch.randn(2, 3)).argmax(1)) - torch.tensor(labels)).square().mean()
+loss.backward()
+""",
+        "compute the loss of what goes into `argmax`, by what has a gradient",
+    ),
+    "no optimizer trains the network": (
+        """
+del opt
+net.requires_grad_(False)
+picture = torch.randn(2, 3)
+unseen(net)(picture).sum().backward()
+""",
+        "",
+    ),
+    "a weight is no other tensor": (
+        """
+class Masked(nn.Linear):
+    def forward(self, x):
+        self.weight *= unseen(self.weight) > 0
+        return super().forward(x)
+
+Masked(3, 3)(torch.randn(2, 3))
+""",
+        "change it in place under `with torch.no_grad():`",
+    ),
+    "what is assigned in a loop and called in a function": (
+        """
+def halved(h):
+    for _ in range(2):
+        h = torch.relu(h)
+    return h
+
+def again(h): return halved(h)
+def once_more(h): return again(h)
+def at_last(h): return once_more(h)
+
+at_last(torch.randn(4)).mean().backward()
+""",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ADVICE)
+def test_what_can_be_done_is_said_where_the_run_bears_it_out(tmp_path: Path, case: str) -> None:
+    code, advice = ADVICE[case]
+    (tmp_path / "train.py").write_text(UNSEEN + code)
+    told = run(tmp_path, "train.py").stderr
+    assert explanation(told), told
+    assert re.findall(r"= no automatic fix(?:; by hand: (.*))?$", told, re.MULTILINE) == [advice]
+
+
 LOOP = """\
 import copy
 
@@ -334,6 +479,7 @@ for _ in range(3):
         ("    opt.step()", "    opt.zero_grad()\n    opt.step()", "= misplaced-zero-grad: "),
         ("head(z)", "head(z.detach())", "`encoder` never had a gradient at all 3 steps of `opt`"),
         ("opt =", "encoder.requires_grad_(False)\nopt =", None),
+        ("z = encoder(torch.randn(6, 4))", "z = torch.randn(6, 8)", None),
         (
             "loss.backward()",
             "(0 * loss).backward()",

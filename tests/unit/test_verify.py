@@ -28,6 +28,7 @@ from gradfix.codemod import Claim, Effect
 from gradfix.verify import interpreter, runner
 from gradfix.verify.command import Command
 from gradfix.verify.interpreter import Interpreter
+from gradfix.verify.own_modules import folder_of
 from gradfix.verify.recording import Backward, Place, Recording
 from gradfix.verify.runner import Evidence, Job, Limits, Rewrite, Runner
 
@@ -1109,7 +1110,7 @@ NOT_RUN = {
     "import": (
         "import torch\nimport module_that_is_not_there\n",
         "module_that_is_not_there is not installed (line 2 imports it): "
-        "gradfix env --refresh, or give --python",
+        "install it where the script runs, or give --python or --env auto",
     ),
     "file": (
         "import torch\n\nrows = open('data/config.json')\n",
@@ -1149,6 +1150,33 @@ NOT_RUN = {
 }
 
 
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("nets", "code"),
+        ("nets.blocks", "code"),
+        ("tools", "its root"),
+        ("pictures", None),
+        ("torch_nets", None),
+        ("nets.absent", None),
+    ],
+)
+def test_a_module_of_the_project_is_known_from_one_that_is_not_installed(
+    tmp_path: Path, name: str, folder: str | None
+) -> None:
+    for file in (
+        "code/nets/blocks.py",
+        "tools.py",
+        "pictures/one.png",
+        ".venv/lib/torch_nets/__init__.py",
+        "venv/lib/torch_nets/__init__.py",
+    ):
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert folder_of(name, tmp_path) == folder
+
+
 @pytest.fixture(scope="module")
 def obstacles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evidence]:
     path = tmp_path_factory.mktemp("obstacles") / "train.py"
@@ -1176,7 +1204,8 @@ def test_what_stops_a_run_with_stand_ins_is_said_too(tmp_path: Path) -> None:
     )
     assert evidence.outcome == "not run"
     assert evidence.reason == (
-        "neptune is not installed (line 2 imports it): gradfix env --refresh, or give --python; "
+        "neptune is not installed (line 2 imports it): install it where the script runs, or give --python or "
+        "--env auto; "
         "with stand-ins: neptune is not installed, and its values are needed at line 4"
     )
 
