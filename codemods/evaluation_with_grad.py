@@ -17,13 +17,18 @@ Preconditions:
   forward within a training step is too little to speak of;
 * the network runs more than once there: in a loop, in a function that a loop calls, or in evaluation mode;
 * whichever way undecided conditions go, no backward reaches what is computed there, and nobody who is not
-  seen gets hold of it: no unknown function is handed it, and no caller outside the file has it;
+  seen gets hold of it: no unknown function is handed it, and no caller outside the file has it. Nor does code
+  that is not seen get hold of the network or its parameters there: it may differentiate what it computes
+  (a learner that adapts itself, an optimizer that is unrolled), and `no_grad` around that raises;
 * nothing around it may switch grad off unseen: no decorator or context of which that is not known, and
   `torch` itself is imported by name at the top of the file.
 
 By hand: decorate what only evaluates with `@torch.no_grad()`, or put it into `with torch.no_grad():`.
 
 Effect: preserves. The gradients are the same, bit for bit.
+
+What is named for a loss, or stands where losses do, is no evaluation: who calls it may have left out the term
+for the moment. Of that it is said that nothing walks its graph (info), and nothing is rewritten.
 
 Severity: warning. The graph of a batch stays in memory until its variables go. How much that is cannot be
 told from the code: it is no tenth of a step for one state of a small policy, and as much as a step for
@@ -33,17 +38,18 @@ validation in batches of the same size, which is what mostly runs out of memory.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 
 from gradfix.autograd.cuts import cut_off
 from gradfix.autograd.graph import reach
-from gradfix.autograd.questions import backwards
+from gradfix.autograd.questions import walked_by_any
 from gradfix.autograd.relevance import Relevance, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Decorate, Edit, Effect, Enclose, Finding, Fix, Span
+from gradfix.codemod import Decorate, Edit, Effect, Enclose, Finding, Fix, Severity, Span
 from gradfix.edits import note, torch_name
 from gradfix.syntax import LOOPS
 
@@ -58,6 +64,14 @@ PARTS = frozenset({"forward", "__call__", "__init__"})
 """Functions that are parts of a network, whoever calls it."""
 BINDING = frozenset({"staticmethod", "classmethod", "property"})
 """Decorators of which it is known that they leave the mode alone."""
+LOSSES = frozenset(
+    "loss losses criterion criterions objective objectives penalty penalties regularizer regulariser "
+    "regularization regularisation".split()
+)
+"""Words by which names say that something computes a loss, or a term of one"""
+EVALUATING = re.compile(r"eval|valid|val$|test|estimat")
+"""... unless another word says that it evaluates."""
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 SWITCHING = ("grad", "infer", "eval", "frozen", "freeze")
 """Parts of names of contexts that may switch grad off."""
 LOOKS = frozenset({"grad", "grad_fn", "requires_grad", "requires_grad_", "enable_grad", "set_grad_enabled"})
@@ -103,7 +117,7 @@ def find(program: Program) -> Iterator[Finding]:
             torch = torch_name(program, phase)
             if phase not in told and torch is not None:
                 told.add(phase)
-                yield _finding(phase, calls, torch)
+                yield _finding(phase, calls, torch, _computes_loss(program, phase))
 
 
 def _outermost(program: Program, found: list[Wasted]) -> dict[Phase, list[ast.AST]]:
@@ -125,9 +139,18 @@ def _outermost(program: Program, found: list[Wasted]) -> dict[Phase, list[ast.AS
     }
 
 
-def _finding(phase: Phase, calls: list[ast.AST], torch: str) -> Finding:
+def _finding(phase: Phase, calls: list[ast.AST], torch: str, loss: bool) -> Finding:
     what = f"`{phase.name}`" if isinstance(phase, ast.FunctionDef) else "this loop"
     notes = [note(call, "what is computed here has a graph, which nothing walks") for call in calls[:SHOWN]]
+    if loss:
+        return Finding(
+            "evaluation-with-grad",
+            f"{what} is named for a loss, or stands where losses do, and no backward reaches it",
+            _head(phase),
+            tuple(notes),
+            advice="add it to the loss that it belongs to, or run it under no_grad if it is for the log",
+            severity=Severity.INFO,
+        )
     return Finding(
         "evaluation-with-grad",
         f"{what} only evaluates, with grad enabled: each forward keeps its activations for no backward",
@@ -135,6 +158,20 @@ def _finding(phase: Phase, calls: list[ast.AST], torch: str) -> Finding:
         tuple(notes),
         (_fix(phase, torch),),
     )
+
+
+def _computes_loss(program: Program, phase: Phase) -> bool:
+    """Whether names say that a function or loop computes a loss, and none that it evaluates.
+
+    Its own name counts, and those of the functions, the class and the module that it stands in.
+    """
+    if _evaluates(phase):
+        return False
+    around = [phase, *program.ancestors(phase)]
+    names = [getattr(outer, "name", "") for outer in around]
+    names += [name for name in (program.path.stem, program.path.parent.name) if name.lower() in LOSSES]
+    words = {word.lower() for name in names for word in WORD.findall(name)}
+    return not words.isdisjoint(LOSSES) and not any(map(EVALUATING.match, words))
 
 
 def _head(phase: Phase) -> Span:
@@ -157,9 +194,12 @@ def _fix(phase: Phase, torch: str) -> Fix:
 
 def _survey(program: Program, run: Run) -> Survey:
     found = Survey()
-    walked = {node for event in backwards(run) for node in event.visited}
+    walked = walked_by_any(run)
     returned = reach([(node, True) for node in run.returned]).keys()
-    taken = run.escaped_since(-1) | returned | walked | cut_off(run)
+    handed = reach([(node, True) for handover in run.handovers for node in handover.graphs]).keys()
+    taken = run.escaped_since(-1) | returned | handed | walked | cut_off(run)
+    for chain in {handover.chain: None for handover in run.handovers if handover.network}:
+        found.needed.update(_phases(program, run.relevance, chain))
     candidates: dict[Chain, list[Phase]] = {}
     for node in run.nodes:
         site = node.call.site if node.call is not None else node.site

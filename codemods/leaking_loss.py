@@ -62,7 +62,7 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import swapped
 from gradfix.autograd.values import Tensor, Value, tensors_in
-from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span, Way
+from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
 from gradfix.edits import constructed, insert, note, offered, only_for, receiver, stepped
 
 
@@ -222,4 +222,4 @@ def _cleared(program: Program, leak: Leak) -> Iterator[Fix]:
         if restricted is not None:
             other = receiver(program, leak.foreign)
             words = f"give the gradients of `{other}` to its own optimizer alone"
-            yield Fix(words, Effect.CHANGES, (restricted,), claim, Way.INPUTS)
+            yield Fix(words, Effect.CHANGES, (restricted,), claim)

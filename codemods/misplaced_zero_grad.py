@@ -61,6 +61,7 @@ from gradfix.autograd.questions import (
     of_kind,
     owner,
     steps,
+    taking,
     uncleared,
     undifferentiated,
     zeros,
@@ -212,7 +213,7 @@ def passes_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
         between_passes = [_clearings(run, *pair) for pair in itertools.pairwise(passes)]
         loop = passes[0].path[-1][0]
         around = [s for s in steps(run) if any(at is loop for at, _ in s.path)]
-        taken = [s for s in steps(run) if _consumes_one(s, passes)]
+        taken = [s for s in taking(run, passes) if _consumes_one(s, passes)]
         clips = [c for c in of_kind(run, Clip) if any(b in held for held in c.held.values() for b in passes)]
         owners = {s.optimizer.created for s in (*around, *taken)}
         for zero in between_passes[0].values():

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from gradfix import __version__, files
+from gradfix.checks import proves
 from gradfix.codemod import Claim, Effect, Losses
-from gradfix.results import Attempt
+from gradfix.errors import WORDS
+from gradfix.results import Attempt, Outcome
 from gradfix.source import Problem, character_column, split_lines
 from gradfix.source import read as read_source
 
@@ -165,10 +167,10 @@ def read(path: str) -> Certificate | Problem:
             message=_text(content["message"]),
             effect=Effect(content["effect"]),
             claim=Claim(
-                raises=claim["raises"],
-                raises_line=claim["raises_line"],
-                unchanged="all" if claim["unchanged"] == "all" else tuple(map(int, claim["unchanged"])),
-                feeds=tuple((int(line), _text(receiver)) for line, receiver in claim["feeds"]),
+                raises=_error(claim["raises"]),
+                raises_line=None if claim["raises_line"] is None else _line(claim["raises_line"]),
+                unchanged="all" if claim["unchanged"] == "all" else tuple(map(_line, claim["unchanged"])),
+                feeds=tuple((_line(line), _text(receiver)) for line, receiver in claim["feeds"]),
                 beyond=bool(claim["beyond"]),
                 same_forwards=content["schema"] > 1 and bool(claim["same_forwards"]),
                 **(_later(claim) if content["schema"] > 2 else {}),
@@ -176,9 +178,11 @@ def read(path: str) -> Certificate | Problem:
             ),
             before=_text(content["before"]["text"]),
             after=_text(content["after"]["text"]),
-            outcome=_text(content["outcome"]),
+            outcome=str(Outcome(content["outcome"])),
         )
         digests = content["before"]["sha256"], content["after"]["sha256"]
+        if found.outcome == "proved" and not proves(content["evidence"]):
+            return Problem(path, "has been changed: it calls proved what by its own checks is not")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         return Problem(path, f"is no certificate: {type(error).__name__}: {error}")
     if digests != (_digest(found.before), _digest(found.after)):
@@ -203,8 +207,8 @@ def _later(claim: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "stops": None if claim["stops"] is None else _text(claim["stops"]),
         "steady_modes": bool(claim["steady_modes"]),
-        "clips": tuple(map(int, claim["clips"])),
-        "schedules": tuple(map(int, claim["schedules"])),
+        "clips": tuple(map(_line, claim["clips"])),
+        "schedules": tuple(map(_line, claim["schedules"])),
         "clears": bool(claim["clears"]),
     }
 
@@ -218,13 +222,27 @@ def _losses(value: object) -> Losses:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no text")
+    value.encode()  # Python's own error if there is half a pair of UTF-16 in it.
+    return value
+
+
+def _line(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is no line")
+    return value
+
+
+def _error(value: Any) -> Any:
+    if value is not None and value not in WORDS:
+        raise ValueError(f"{value!r} is no error of autograd's")
     return value
 
 
 def _path(value: object) -> str:
-    if "\0" in _text(value):
+    # Bytes of a name that are no UTF-8 are kept as half a pair of UTF-16.
+    if not isinstance(value, str) or "\0" in value:
         raise ValueError("no file is called so")
-    return _text(value)
+    return value
 
 
 def _digest(text: str) -> str:

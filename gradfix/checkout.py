@@ -14,14 +14,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from gradfix import programs
+from gradfix import programs, scratch
 from gradfix.verify import hostile
 
 SECONDS = 120.0
@@ -47,16 +45,6 @@ class CheckoutError(Exception):
     """Git cannot be asked, or does not answer; the message says why."""
 
 
-class Staged(NamedTuple):
-    """A file that the index lists, with what it was on the disk when git last looked."""
-
-    path: str
-    """From the root, with slashes; bytes that are no UTF-8 as surrogates."""
-    changed: tuple[int, int]
-    """Time of the last change of its inode, in seconds and nanoseconds."""
-    inode: int
-
-
 @dataclass(frozen=True, slots=True)
 class Checkout:
     """A work tree with its repository."""
@@ -77,7 +65,8 @@ class Checkout:
         git = programs.find("git")
         if git is None:
             raise CheckoutError("there is no git")
-        with tempfile.TemporaryDirectory(prefix="gradfix-git-", ignore_cleanup_errors=True) as view:
+        with scratch.folder() as folder:
+            view = str(folder)
             self._lay_out(view)
             try:
                 done = subprocess.run(
@@ -95,18 +84,6 @@ class Checkout:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it gives no reason"]
             raise CheckoutError(f"git {arguments[0]}: {said[0]}")
         return done.stdout
-
-    def staged(self, *pathspecs: str) -> list[Staged]:
-        """The files of the index that match one of ``pathspecs``, which count from the root.
-
-        Raises:
-            CheckoutError: if git does not say.
-        """
-        told = self.ask("ls-files", "-z", "--debug", "--", *pathspecs).decode("utf-8", "surrogateescape")
-        return [
-            Staged(found["path"], (int(found["seconds"]), int(found["nano"])), int(found["inode"]))
-            for found in _STAGED.finditer(told)
-        ]
 
     def _lay_out(self, view: str) -> None:
         """Make the folder that git is given in the place of ``.git``."""
@@ -147,10 +124,6 @@ class Checkout:
 
 
 _SHA256 = re.compile(rb"^\s*objectformat\s*=\s*\"?sha256\b", re.IGNORECASE | re.MULTILINE)
-_STAGED = re.compile(
-    r"(?P<path>[^\0]+)\0\s*ctime: (?P<seconds>\d+):(?P<nano>\d+)\n\s*mtime: \d+:\d+\n"
-    r"\s*dev: \d+\s+ino: (?P<inode>\d+)\n\s*uid: \d+\s+gid: \d+\n\s*size: \d+\s+flags: [0-9a-f]+\n"
-)
 
 
 def around(folder: str) -> Iterator[Checkout]:
@@ -184,8 +157,3 @@ def at(root: Path) -> Checkout:
     if not (folder / "HEAD").is_file() or not (common / "objects").is_dir():
         raise CheckoutError(f"{root / '.git'} is no git repository")
     return Checkout(str(root), os.path.realpath(folder), os.path.realpath(common))
-
-
-def quoted(path: str) -> str:
-    """``path`` as the part of a pathspec that matches it alone."""
-    return re.sub(r"([\\*?\[])", r"\\\1", path.replace(os.sep, "/"))

@@ -9,8 +9,10 @@ signal: 130 by Ctrl-C.
 import gc
 import io
 import os
+import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
@@ -276,7 +278,7 @@ def apply(
         cached=not no_cache,
     )
     options = _prepared(where, wishes)
-    _say_what_runs_get(options)
+    _settle_what_runs_get(where, options)
     if verify and not dry_run:
         _must_be_usable(evidence)
     _show_progress(quiet)
@@ -396,7 +398,7 @@ def verify(
     if certificate is not None:
         _rerun(certificate, paths, output_format, wishes, quiet)
     options = _prepared(where, wishes)
-    _say_what_runs_get(options)
+    _settle_what_runs_get(where, options)
     _must_be_usable(evidence)
     _show_progress(quiet)
     plan = pipeline.plan(where, options)
@@ -428,7 +430,7 @@ def _judge(
     if after is None or len(after) != 1:
         _refuse("--before takes one PATH: the repaired version of OLD")
     options = _prepared([before], wishes)
-    _say_what_runs_get(options)
+    _settle_what_runs_get([before], options)
     _show_progress(quiet)
     from gradfix import reviewing
 
@@ -468,7 +470,7 @@ def _rerun(
     if isinstance(place, Problem):
         _refuse(f"{place.path}: {place.message}")
     options = _prepared(paths or ["."], wishes, configured=place is not None)
-    _say_what_runs_get(options)
+    _settle_what_runs_get(paths or ["."], options)
     _show_progress(quiet)
     from gradfix import proving
 
@@ -572,8 +574,8 @@ def lsp() -> None:
     try:
         from gradfix.lsp import server
     except ImportError:
-        _refuse("the language server needs pygls: pip install 'gradfix[lsp]'")
-    server().start_io()
+        _refuse("the language server needs pygls: pip install 'pygls>=2,<3'")
+    raise typer.Exit(server().serve())
 
 
 @app.command("list")
@@ -660,22 +662,52 @@ def env(context: typer.Context) -> None:
 # ---------------------------------------------------------------------------- arguments
 
 
-def _say_what_runs_get(options: Options) -> None:
-    """Say what the configuration lets runs have of the machine: it may come with the code."""
-    asked = options.settings.verify
-    if not options.verify or not (asked.readable or asked.env):
+def _settle_what_runs_get(paths: Sequence[str], options: Options) -> None:
+    """Say what the configuration lets runs have of the machine, for it may come with the code; on a terminal
+    ask about what the user has not allowed yet."""
+    if not options.verify:
         return
-    from gradfix.verify.command import Command
-    from gradfix.verify.sandbox import data_folders
+    from pathlib import Path
 
-    for folder in asked.readable:
-        read = data_folders([folder]).listed
-        told = f"runs may read {read[0]}" if read else f"runs do not get to read {folder}"
+    from gradfix.verify.command import Command
+    from gradfix.verify.interpreter import choose_interpreter
+    from gradfix.wishes import read_by_runs
+
+    asked = options.settings.verify
+    with _asking():
+        if options.interpreter is None and options.environment is None and _can_answer():
+            for path in paths:
+                choose_interpreter(Path(path, "x.py") if os.path.isdir(path) else Path(path))
+        folders = read_by_runs(options.settings, ask=True)
+    for folder, decided in folders:
+        if decided.allowed:
+            told = f"runs may read {os.path.realpath(folder)}"
+        else:
+            told = f"runs do not get to read {folder}, which {decided.why}"
+            told += f": run `gradfix trust {shlex.quote(folder)}`" if decided.askable else ""
         _tell(f"note: {told} (readable in {options.settings.file})")
     passed = Command(env=asked.env).variables()
     for name in asked.env:
         told = "runs get" if name in passed else "runs do not get"
         _tell(f"note: {told} the variable {name} (env in {options.settings.file})")
+
+
+def _can_answer() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+@contextmanager
+def _asking() -> Iterator[None]:
+    """Have the user asked about what is not allowed yet, if there is a terminal to answer at."""
+    from gradfix import trust  # It needs what `check` does without.
+
+    def ask(question: str) -> bool:
+        sys.stderr.write(f"{printable(question)} A yes is remembered. [y/N] ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+    with trust.asking(ask) if _can_answer() else nullcontext():
+        yield
 
 
 def _wishes(
@@ -704,7 +736,8 @@ def _prepared(paths: Sequence[str], wishes: Wishes, *, configured: bool = True) 
         os.getcwd()
     except OSError:
         _refuse("the current folder has been removed")
-    options = pipeline.prepare(paths, wishes, configured=configured)
+    with _asking() if wishes.verify else nullcontext():
+        options = pipeline.prepare(paths, wishes, configured=configured)
     if isinstance(options, Refusal):
         _refuse(options.message)
     return options

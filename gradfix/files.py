@@ -17,10 +17,16 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
+
+try:
+    import fcntl
+except ImportError:  # Windows: nothing is told apart there, and so nothing is swept.
+    fcntl = None  # type: ignore[assignment]
 
 LARGEST = 64 << 20
 """Most bytes that are read of a file whose reader names no other cap."""
@@ -31,8 +37,13 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _OPENED
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _OPENED
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _OPENED
+_PASSED = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _OPENED
+"""For folders on the way to another one: they need not be readable."""
 _BY_DESCRIPTOR = {os.open, os.stat, os.mkdir, os.rename, os.unlink, os.access} <= os.supports_dir_fd
 """Whether a folder can be held open and worked in; on Windows, paths have to do."""
+
+_LEFT = re.compile(r"\.gradfix-([0-9a-f]{1,16})-[0-9a-f]{16}\.tmp")
+"""The name of a file that is being written: its number, and what makes it one that nothing has."""
 
 _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISDIR, "a folder"),
@@ -209,6 +220,34 @@ def folder_for(path: str | os.PathLike[str], *, make: bool = True) -> Folder:
     return folder
 
 
+def folder_of(path: str) -> Folder:
+    """The folder of the file at ``path``, which was its real path: no part of it may be a link now.
+
+    Raises:
+        Refused: One is.
+        OSError: It is not there, or cannot be opened.
+    """
+    folder = os.path.dirname(path)
+    if not (_BY_DESCRIPTOR and hasattr(os, "O_PATH")):
+        if os.path.realpath(folder) != folder:
+            raise Refused(f"is not where it was: a part of {folder} is a symbolic link now", path)
+        return Folder(folder)
+    place = os.sep
+    at = os.open(place, _PASSED)
+    try:
+        for part in filter(None, folder.split(os.sep)):
+            place = os.path.join(place, part)
+            if stat.S_ISLNK(os.stat(part, dir_fd=at, follow_symlinks=False).st_mode):
+                raise Refused(f"is not where it was: {place} is a symbolic link now", path)
+            outer, at = at, os.open(part, _PASSED | _NO_LINK, dir_fd=at)
+            os.close(outer)
+        found = Folder(os.curdir, dir_fd=at)
+    finally:
+        os.close(at)
+    found.path = folder
+    return found
+
+
 def must_be_ours(path: str | os.PathLike[str]) -> None:
     """Refuse to make a folder at ``path`` in what belongs to somebody else, as the superuser could.
 
@@ -240,6 +279,7 @@ class Folder:
     def __init__(self, path: str, *, follow: bool = True, dir_fd: int | None = None) -> None:
         """Open the folder at ``path``; ``follow`` says whether the last part of it may be a link."""
         self.path = path
+        self._swept = False
         self._descriptor: int | None = None
         if _BY_DESCRIPTOR:
             self._descriptor = os.open(path, _FOLDER if follow else _FOLDER | _NO_LINK, dir_fd=dir_fd)
@@ -342,46 +382,134 @@ class Folder:
                 _keep(new, descriptor, status)
                 # Last of all, so that the time in which it can still change is as short as can be.
                 self._is_still(name, descriptor, status, before)
-                old.close()  # Windows replaces no file that is open.
+                if self._descriptor is None:
+                    old.close()  # Windows replaces no file that is open.
 
             self._put(name, after, 0o600, finish)
 
     def _is_still(self, name: str, descriptor: int, status: os.stat_result, content: bytes) -> None:
         """Refuse if ``name`` is no longer the file behind ``descriptor``, or holds something else."""
         now = None
+        os.lseek(descriptor, 0, os.SEEK_SET)
         with suppress(TooLarge):
             now = _content(descriptor, len(content), len(content), name)
         there = self.status(name)
         if now != content or there is None or not os.path.samestat(there, status):
             raise Refused("was not written: it has changed since it was read; run gradfix again")
 
+    def sweep(self) -> None:
+        """Remove the new files that killed processes have left in it.
+
+        Such a file has its own number (inode) in its name, so no copy of one that came with the code passes
+        for it, and belongs to this user. One that is being written is locked.
+        """
+        if fcntl is None or self._descriptor is None or self._swept:
+            return
+        self._swept = True
+        for name in self.names():
+            found = _LEFT.fullmatch(name)
+            status = self.status(name) if found else None
+            if found and status is not None and _is_left(status, int(found[1], 16)):
+                with suppress(OSError):  # It stays.
+                    descriptor = os.open(name, _READ | _NO_LINK, dir_fd=self._descriptor)
+                    try:
+                        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        if os.path.samestat(os.fstat(descriptor), status):
+                            self.remove(name)
+                    finally:
+                        os.close(descriptor)
+
     def _put(self, name: str, data: bytes, mode: int, finish: Callable[[int], None]) -> None:
-        """Put a new file with ``data`` in the place of ``name``, once ``finish`` has been given it."""
-        fresh = f".gradfix-{os.urandom(8).hex()}.tmp"
-        descriptor = os.open(self._name(fresh), _NEW, mode, dir_fd=self._descriptor)
-        try:
-            try:
-                _write_all(descriptor, data)
-                os.fsync(descriptor)
-                finish(descriptor)
-            finally:
-                os.close(descriptor)
-            os.replace(
-                self._name(fresh),
-                self._name(name),
-                src_dir_fd=self._descriptor,
-                dst_dir_fd=self._descriptor,
-            )
-        except BaseException:
-            with suppress(OSError):
-                self.remove(fresh)
-            raise
+        """Put a new file with ``data`` in the place of ``name``, once ``finish`` has been given it.
+
+        Where the system can, it has no name until it is whole, so that a process that is killed leaves
+        nothing; ``finish`` is called again where the file system turns out not to.
+        """
+        self.sweep()
+        if not self._put_unnamed(name, data, mode, finish):
+            self._put_named(name, data, mode, finish)
         if self._descriptor is not None:
             with suppress(OSError):  # Some file systems know no such thing.
                 os.fsync(self._descriptor)
 
+    def _put_unnamed(self, name: str, data: bytes, mode: int, finish: Callable[[int], None]) -> bool:
+        """Do it with a file that gets a name last of all; whether that can be done here."""
+        if self._descriptor is None or not hasattr(os, "O_TMPFILE"):
+            return False
+        try:
+            new = os.open(os.curdir, os.O_TMPFILE | os.O_WRONLY | _OPENED, mode, dir_fd=self._descriptor)
+        except OSError:  # The named one says what is wrong, if anything is.
+            return False
+        with os.fdopen(new, "wb", buffering=0):
+            _fill(new, data, finish)
+            fresh = _fresh_name(new)
+            try:
+                os.link(f"/proc/self/fd/{new}", fresh, dst_dir_fd=self._descriptor)
+            except OSError:
+                return False
+            self._move(fresh, name)
+        return True
+
+    def _put_named(self, name: str, data: bytes, mode: int, finish: Callable[[int], None]) -> None:
+        """Do it with a file that has a name from the beginning."""
+        fresh = _numbered(0)
+        try:
+            new = os.open(self._name(fresh), _NEW, mode, dir_fd=self._descriptor)
+            with os.fdopen(new, "wb", buffering=0):
+                if self._descriptor is not None:
+                    unnumbered, fresh = fresh, _fresh_name(new)
+                    self._move(unnumbered, fresh)
+                _fill(new, data, finish)
+                if self._descriptor is not None:
+                    self._move(fresh, name)  # While it is locked.
+            if self._descriptor is None:
+                self._move(fresh, name)  # Windows moves no file that is open.
+        except BaseException:
+            with suppress(OSError):
+                self.remove(fresh)
+            raise
+
+    def _move(self, name: str, to: str) -> None:
+        """Give the file ``name`` the name ``to``, in the place of what has it; else remove it."""
+        try:
+            os.replace(
+                self._name(name), self._name(to), src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor
+            )
+        except BaseException:
+            with suppress(OSError):
+                self.remove(name)
+            raise
+
     def _name(self, name: str) -> str:
         return name if self._descriptor is not None else os.path.join(self.path, name)
+
+
+def _fresh_name(new: int) -> str:
+    """The name for a file that is being written, which tells by its number that it is this very file."""
+    if fcntl is not None:
+        with suppress(OSError):  # Where there are no locks, nothing is swept either.
+            fcntl.flock(new, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return _numbered(os.fstat(new).st_ino)
+
+
+def _numbered(number: int) -> str:
+    return f".gradfix-{number:x}-{os.urandom(8).hex()}.tmp"
+
+
+def _is_left(status: os.stat_result, number: int) -> bool:
+    """Whether a file is the one that had this number when it was named, and this user's to remove.
+
+    It has none, and is empty, until it is known which number it has.
+    """
+    plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+    same = status.st_ino == number if number else not status.st_size
+    return plain and same and os.geteuid() in (0, status.st_uid)
+
+
+def _fill(new: int, data: bytes, finish: Callable[[int], None]) -> None:
+    _write_all(new, data)
+    os.fsync(new)
+    finish(new)
 
 
 def _through_a_link(path: str) -> str:

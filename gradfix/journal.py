@@ -159,20 +159,31 @@ def take_back(journal: Journal, *, dry_run: bool = False) -> Undone:
         interrupts.check()
         shown = _shown(entry.path)
         try:
-            now = files.read(entry.path, follow=False)
-            if now == entry.before:
-                continue
-            if _digest(now) != entry.after:
-                raise files.Refused("was not taken back: it has changed since `apply` wrote it")
-            if not dry_run:
-                with interrupts.whole():
-                    files.replace(entry.path, now, entry.before)
-            changes.append(Change(shown, now, entry.before))
+            with files.folder_of(entry.path) as folder:
+                now = _taken_back(folder, entry, dry_run)
+            if now is not None:
+                changes.append(Change(shown, now, entry.before))
         except OSError as error:
             problems[entry.path] = Problem(shown, files.told(error, "was not taken back"))
     if not dry_run:
         keep(journal, problems)
     return Undone(journal, tuple(changes), tuple(problems.values()))
+
+
+def _taken_back(folder: files.Folder, entry: Entry, dry_run: bool) -> bytes | None:
+    """What a file holds, or held, that is taken back; ``None`` if it has its old content already."""
+    name = os.path.basename(entry.path)
+    if not dry_run:
+        folder.sweep()
+    now = folder.read(name)
+    if now == entry.before:
+        return None
+    if _digest(now) != entry.after:
+        raise files.Refused("was not taken back: it has changed since `apply` wrote it")
+    if not dry_run:
+        with interrupts.whole():
+            folder.replace(name, now, entry.before)
+    return now
 
 
 def _shown(path: str) -> str:
@@ -235,12 +246,21 @@ def _load(home: files.Folder, name: str) -> Journal | None:
         if content["format"] != FORMAT:
             return None
         entries = tuple(
-            Entry(one["path"], zlib.decompress(base64.b64decode(one["before"])), one["after"])
+            Entry(_path(one["path"]), zlib.decompress(base64.b64decode(one["before"])), one["after"])
             for one in content["files"]
         )
-        return Journal(name, float(content["time"]), content["folder"], entries)
-    except (OSError, ValueError, KeyError, TypeError, zlib.error):
+        at = float(content["time"])
+        time.localtime(at)  # It is going to be told.
+        return Journal(name, at, content["folder"], entries)
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error):
         return None
+
+
+def _path(value: str) -> str:
+    """A real path, as it was kept."""
+    if not os.path.isabs(value) or b"\0" in os.fsencode(value):
+        raise ValueError(value)
+    return value
 
 
 def _digest(data: bytes) -> str:

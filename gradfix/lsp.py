@@ -7,8 +7,10 @@ only `gradfix verify` can say.
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -16,6 +18,7 @@ from pygls.workspace import TextDocument
 
 from gradfix import __version__, pipeline
 from gradfix.codemod import Effect
+from gradfix.framing import Messages
 from gradfix.report import json
 from gradfix.results import FileReport
 from gradfix.wishes import Refusal, Wishes
@@ -38,6 +41,17 @@ class Server(LanguageServer):
         super().__init__("gradfix", __version__)
         self.known: dict[str, tuple[int | None, list[_Json]]] = {}
         """By document, the version that was looked at, and what was found."""
+        self.may_exit = False
+        """Whether the editor has said that it is going to end it."""
+
+    def serve(self) -> int:
+        """Talk to an editor over standard input and output until it has gone; the exit code."""
+        # Whatever else prints something is not to end up between two messages.
+        output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        incoming = Messages(sys.stdin.buffer, lambda line: print(f"warning: {line}", file=sys.stderr))
+        self.start_io(cast(BinaryIO, incoming), output)
+        return 0 if self.may_exit else 1
 
     def look_at(self, uri: str) -> list[_Json]:
         """What there is to say of a document as it is now, in the shape of ``check --output-format json``."""
@@ -100,13 +114,19 @@ def _found(document: TextDocument) -> list[_Json]:
         place = {"row": 1, "column": 1}
         told = {"code": "configuration", "message": options.message, "severity": "error", "fix": None}
         return [{**told, "location": place, "end_location": place, "notes": [], "effect": None}]
-    report: FileReport = pipeline.check_text(document.path, document.source.encode(), options)
+    report: FileReport = pipeline.check_text(
+        document.path, document.source.encode("utf-8", "surrogatepass"), options
+    )
     return json.of_file(report)
 
 
 def server() -> Server:
     """A server that waits for nothing but its start."""
     made = Server()
+
+    @made.feature(types.SHUTDOWN)
+    def going(params: None) -> None:
+        made.may_exit = True
 
     @made.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:

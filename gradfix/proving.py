@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradfix import project, source
+from gradfix import project, scratch, source
 from gradfix.analysis import Analysis, analyse, problem_of
 from gradfix.codemod import Finding, Fix
 from gradfix.results import Attempt, Outcome
 from gradfix.source import Problem
-from gradfix.wishes import Options, configured_in, keep_within
+from gradfix.wishes import Options, configured_in, keep_within, read_by_runs
 
 if TYPE_CHECKING:
     from gradfix.certificate import Certificate, Place
@@ -137,7 +136,7 @@ def command_for(path: str, options: Options) -> Command:
         found,
         args=options.arguments or found.args,
         cwd=found.cwd or folder,
-        readable=tuple(Path(one) for one in settings.readable),
+        readable=tuple(Path(one) for one, decided in read_by_runs(options.settings) if decided.allowed),
         env=settings.env,
     )
 
@@ -204,14 +203,14 @@ def rerun(certificate: Certificate, place: Place | None, options: Options) -> Ev
         return Evidence("not run", interpreter)
     with (
         time_budget(options),
-        tempfile.TemporaryDirectory(prefix="gradfix-", ignore_cleanup_errors=True) as folder,
+        scratch.folder() as folder,
     ):
-        here = place or certificate.place_apart(Path(folder))
+        here = place or certificate.place_apart(folder)
         command = command_for(str(here.file), options)
         (evidence,) = verify_rewrites(
             [replace(certificate.rewrite(here), faults=_certified_faults(certificate, here, options))],
             python=interpreter,
-            command=command if place else replace(command, cwd=Path(folder)),
+            command=command if place else replace(command, cwd=folder),
             limits=limits_of(options),
             allow_unsandboxed=options.allow_unsandboxed,
         )

@@ -37,6 +37,8 @@ class Tree:
     expressions: dict[Extent, cst.BaseExpression]
     simple_lines: dict[cst.CSTNode, cst.SimpleStatementLine]
     """The line of every simple statement that is not in a one-line suite."""
+    written: dict[cst.CSTNode, str] = field(default_factory=dict)
+    """The code of the statements at the top, as soon as somebody has asked for it."""
 
     @classmethod
     def parse(cls, text: str) -> Tree | str:
@@ -115,13 +117,27 @@ def transform(tree: Tree, work: Work) -> str:
     """The text with all the work done; raises ``Refused`` where that is impossible."""
     transformer = _Transformer(tree, work)
     try:
-        result = tree.module.visit(transformer).code
+        result = _written(tree, tree.module.visit(transformer))
     except (cst.CSTValidationError, cst.ParserSyntaxError) as error:
         raise Refused(f"libcst cannot write this: {error}") from None
     if transformer.left:
         # A statement that is moved into itself, or two that are moved into each other.
         raise Refused("an edit would be lost: the fix moves statements in a circle")
     return result
+
+
+def _written(tree: Tree, module: cst.Module) -> str:
+    """The text of a module that has most of its statements in common with the one that was parsed.
+
+    To write all of a long file takes long, and each of its many fixes changes one statement at the top.
+    """
+    if not module.has_trailing_newline or not module.body:
+        return module.code
+    if not tree.written:
+        tree.written.update((part, module.code_for_node(part)) for part in tree.module.body)
+    parts = (*module.header, *module.body, *module.footer)
+    codes = (tree.written.get(part) for part in parts)
+    return "".join(module.code_for_node(part) if code is None else code for part, code in zip(parts, codes))
 
 
 class _Transformer(cst.CSTTransformer):

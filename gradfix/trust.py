@@ -1,12 +1,12 @@
-"""Which interpreters are started: none that may have come with somebody else's code.
+"""Which interpreters are started, and which folders outside a project are read: what the user has said.
 
-``docs/trust.md`` says what is trusted and why. An environment or an interpreter that is found beside the
-code, or that the code's configuration names, is started if
+``docs/trust.md`` gives the rule and the reasons. An interpreter is started if
 
-* the user has allowed it (``gradfix trust PATH``, kept with what it was then), or
-* the user's shell or gradfix itself runs in it already, or
-* it is certainly the user's own: git has checked out what lies beside it, on this machine, and does not have
-  it; and nobody but the user and the superuser can change it.
+* the user has activated its environment (``VIRTUAL_ENV``, ``CONDA_PREFIX``) or named it on the command line,
+* gradfix itself runs in it, or
+* the user has allowed it (``gradfix trust PATH``, or by an answer at the terminal).
+
+Where it lies, and what git knows of it, says nothing: both may have come with the code.
 """
 
 from __future__ import annotations
@@ -17,26 +17,30 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Collection, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gradfix import checkout, files
-from gradfix.checkout import Checkout, CheckoutError
+from gradfix.checkout import CheckoutError
+from gradfix.printable import printable
 from gradfix.verify import hostile
 
 ALLOWED = "allowed with `gradfix trust`"
 ACTIVE = "the active environment"
 OWN = "gradfix's own environment"
-YOURS = "yours: git has what lies beside it, and does not have it"
 
-_INTERPRETERS = ("bin/python", "Scripts/python.exe")
+_INTERPRETERS = ("bin/python", "Scripts/python.exe", "python.exe")
 _NAME = re.compile(r"(python|pypy)\d*(\.\d+)*[a-z]?(\.exe)?", re.IGNORECASE)
 _SETTINGS = "pyvenv.cfg"
 _READ = 1 << 20
 """Bytes of a file that are looked at, to see whether it is as it was."""
+
+
+_NO_DATA = "is no folder that runs read: it is not there, holds more than data, or is hidden"
 
 
 class TrustError(Exception):
@@ -44,24 +48,28 @@ class TrustError(Exception):
 
 
 class Verdict(NamedTuple):
-    """Whether an interpreter is started."""
+    """Whether an interpreter is started, or a folder may be read."""
 
     allowed: bool
     why: str
+    """Who says so; or what is in the way, as what follows "which"."""
+    askable: bool = True
+    """Whether the user's word is all that is wanting."""
 
 
 def interpreter_in(environment: str | os.PathLike[str]) -> str | None:
-    """The interpreter of a virtual environment; ``None`` if the folder is none."""
-    for name in _INTERPRETERS:
-        executable = os.path.join(environment, name)
-        if os.path.isfile(executable) and os.path.isfile(os.path.join(environment, _SETTINGS)):
-            return executable
+    """The interpreter of a virtual environment, or of one of conda's; ``None`` if the folder is neither."""
+    if any(os.path.exists(os.path.join(environment, mark)) for mark in (_SETTINGS, "conda-meta")):
+        for name in _INTERPRETERS:
+            if os.path.isfile(executable := os.path.join(environment, name)):
+                return executable
     return None
 
 
 def subject_of(executable: str) -> str:
-    """What is trusted with an interpreter: its virtual environment, or the file alone if it has none."""
-    environment = os.path.dirname(os.path.dirname(os.path.abspath(executable)))
+    """What is trusted with an interpreter: its environment, or the file alone if it has none."""
+    folder = os.path.dirname(os.path.abspath(executable))
+    environment = os.path.dirname(folder) if os.path.basename(folder) in ("bin", "Scripts") else folder
     return environment if interpreter_in(environment) else os.path.abspath(executable)
 
 
@@ -70,27 +78,41 @@ def is_named_like_one(executable: str) -> bool:
     return _NAME.fullmatch(os.path.basename(executable)) is not None
 
 
-def verdict(executable: str) -> Verdict:
-    """Whether the interpreter at the path ``executable`` is started; nothing of it is for this."""
+def active() -> Iterator[str]:
+    """The environments that the user has activated."""
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        folder = os.environ.get(name, "")
+        if os.path.isabs(folder):
+            yield folder
+
+
+def verdict(executable: str, *, ask: bool = False) -> Verdict:
+    """Whether the interpreter at the path ``executable`` is started; nothing of it is for this.
+
+    With ``ask`` the user is asked, within :func:`asking`, if nothing but that is wanting.
+    """
     subject = subject_of(executable)
-    active = os.environ.get("VIRTUAL_ENV")
-    if active and os.path.isabs(active) and os.path.realpath(subject) == os.path.realpath(active):
+    if any(os.path.realpath(subject) == os.path.realpath(one) for one in active()):
         return Verdict(True, ACTIVE)
-    if os.path.realpath(subject) in (os.path.realpath(sys.prefix), os.path.realpath(sys.executable)):
+    # By its own path: a link to the same program is an interpreter of the environment that the link lies in.
+    if os.path.realpath(subject) == os.path.realpath(sys.prefix) or _located(subject) == _located(
+        sys.executable
+    ):
         return Verdict(True, OWN)
-    try:
-        allowed = _remembered().get(_located(subject))
-        if allowed is not None:
-            if allowed == identity(subject):
-                return Verdict(True, ALLOWED)
-            return Verdict(False, "is not what it was when you allowed it")
-    except TrustError as error:
-        return Verdict(False, f"cannot be told from what you have not allowed: {error}")
-    try:
-        _hold_for_own(subject, executable)
-    except _NotOwn as reason:
-        return Verdict(False, str(reason))
-    return Verdict(True, YOURS)
+    question = f"Start {os.path.abspath(executable)}? It may have come with the code, and runs what is in it."
+    return _said_of(subject, question if ask else None)
+
+
+def may_read(folder: str, project: Path, *, ask: bool = False) -> Verdict:
+    """Whether the runs of a project may read a folder that its configuration names; ``ask`` as above."""
+    from gradfix.verify.sandbox import is_data
+
+    real = os.path.realpath(folder)
+    if not is_data(folder):
+        return Verdict(False, _NO_DATA, askable=False)
+    if Path(real).is_relative_to(os.path.realpath(project)):
+        return Verdict(True, "in the project")
+    return _said_of(folder, f"May the scripts of {project} read {real}?" if ask else None)
 
 
 def shown(executable: str) -> str:
@@ -98,31 +120,95 @@ def shown(executable: str) -> str:
     return printable(os.path.relpath(subject_of(executable)))
 
 
-def printable(text: str) -> str:
-    """``text`` for people: names of files are whatever somebody has made of them."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+# ---------------------------------------------------------------------------- the user's word
+
+_question: ContextVar[Callable[[str], bool] | None] = ContextVar("_question", default=None)
+"""Asks the user, where one is there."""
 
 
-# ---------------------------------------------------------------------------- certainly the user's own
+@contextmanager
+def asking(question: Callable[[str], bool]) -> Iterator[None]:
+    """Within it, ask the user about what is not allowed yet; a yes is remembered."""
+    token = _question.set(question)
+    try:
+        yield
+    finally:
+        _question.reset(token)
 
 
-class _NotOwn(Exception):
-    """Why it is not certain that something is the user's own."""
+def _said_of(subject: str, question: str | None) -> Verdict:
+    """What the user has said of an environment, an interpreter or a folder; or says now, if there is a
+    question and somebody to answer it."""
+    try:
+        then = _remembered().get(_located(subject))
+        _not_others(_parts(subject))
+        if then is not None and then == identity(subject):
+            return Verdict(True, ALLOWED)
+        ask = _question.get()
+        if question is not None and ask is not None and ask(question):
+            allow(subject)
+            return Verdict(True, ALLOWED)
+    except TrustError as error:
+        return Verdict(False, str(error), askable=False)
+    return Verdict(
+        False, "you have not allowed" if then is None else "is not what it was when you allowed it"
+    )
 
 
-def _hold_for_own(subject: str, executable: str) -> None:
-    """Return if an interpreter is certainly the user's own, with the environment that it is in.
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What something was when it was allowed. If any of it changes, it is another."""
+
+    real: str
+    """Where it is, without links."""
+    inode: int
+    owner: int
+    content: str
+    """Of an environment or an interpreter: a digest of its settings, of the program that runs in the end, and
+    of what git has of it, so that what is pulled is new. Packages that the user installs are no change."""
+
+
+def identity(subject: str) -> Identity:
+    """What the environment, interpreter or folder at the path ``subject`` is now.
 
     Raises:
-        _NotOwn: if it is not.
+        TrustError: if it cannot be read.
     """
-    located, interpreter = _located(subject), os.path.realpath(executable)
-    _not_in_git(located, vouched=True)
-    real = os.path.realpath(located)
-    # What the user's own link leads to need not be vouched for.
-    for path in {real, interpreter} - {located}:
-        _not_in_git(path, vouched=False)
-    _not_others({located, real, interpreter, *(_parts(real) if os.path.isdir(real) else ())})
+    real = os.path.realpath(subject)
+    try:
+        status = os.stat(real)
+        told = []
+        if not stat.S_ISDIR(status.st_mode) or interpreter_in(real):
+            program = os.path.realpath(interpreter_in(real) or real)
+            # One of its own; the system's is upgraded now and then.
+            seen = os.stat(program) if Path(program).is_relative_to(real) else None
+            told = [
+                program.encode("utf-8", "surrogateescape"),
+                b"%d %d" % (seen.st_size, seen.st_mtime_ns) if seen else b"",
+                *(hostile.read(Path(folder, _SETTINGS), _READ) for folder in _around(real)),
+                *(_committed(path) for path in {_located(subject): None, real: None}),
+            ]
+    except OSError as error:
+        raise TrustError(f"cannot be read: {error.strerror}") from None
+    digest = hashlib.sha256(b"\0".join(told)).hexdigest() if told else ""
+    return Identity(real, status.st_ino, status.st_uid, digest)
+
+
+def _around(real: str) -> list[str]:
+    """Where the settings of an environment, or of an interpreter alone, are looked for by Python."""
+    return [real] if os.path.isdir(real) else list(map(str, Path(real).parents[:2]))
+
+
+def _committed(path: str) -> bytes:
+    """What the indexes in and around ``path`` hold of it, or why that cannot be told."""
+    try:
+        return b"".join(
+            # Where a file system does not tell case apart, another spelling is the same file.
+            one.ask("ls-files", "-s", "-z", "--", f":(icase,literal){os.path.relpath(path, one.root)}")
+            for one in checkout.around(path)
+        )
+    except CheckoutError as error:
+        return str(error).encode("utf-8", "surrogateescape")
 
 
 def _located(subject: str) -> str:
@@ -131,190 +217,25 @@ def _located(subject: str) -> str:
     return os.path.join(os.path.realpath(folder), name)
 
 
-def _not_in_git(path: str, *, vouched: bool) -> None:
-    """Return if no repository around ``path`` has it or anything below it, and, if it has to be ``vouched``
-    for, one of them was checked out here.
-
-    That is known by the index: it tells the number and the last change of the inode of each file, as git has
-    seen it on this disk, which who packs an archive cannot foresee. Were it made to fit afterwards, then by a
-    git that has read the same repository's configuration, and has run what that names.
-
-    Raises:
-        _NotOwn: otherwise.
-    """
-    folder = os.path.dirname(path)
-    known = False
-    try:
-        for one in checkout.around(folder):
-            inside = os.path.relpath(path, one.root)
-            beside = inside[: -len(os.path.basename(inside))]
-            staged = one.staged(_pathspec(inside), f":(glob){checkout.quoted(beside)}*")
-            for entry in staged:
-                if (entry.path + "/").casefold().startswith(inside.replace(os.sep, "/").casefold() + "/"):
-                    raise _NotOwn(f"came with the code: git has {entry.path}")
-            known = known or any(_is_as_checked_out(one, entry) for entry in staged)
-    except CheckoutError as error:
-        raise _NotOwn(f"may have come with the code: {error}") from None
-    if vouched and not known:
-        raise _NotOwn("may have come with the code: no git repository says that it is yours")
-
-
-def _pathspec(inside: str) -> str:
-    """What matches a path from the root of a repository, and all that is below it."""
-    # Where a file system does not tell case apart, another spelling is the same file.
-    return f":(icase,literal){inside}"
-
-
-def _is_as_checked_out(one: Checkout, entry: checkout.Staged) -> bool:
-    try:
-        now = os.lstat(os.path.join(one.root, entry.path))
-    except (OSError, ValueError):
-        return False
-    seconds, nanoseconds = divmod(now.st_ctime_ns, 1_000_000_000)
-    # A git that was built without nanoseconds notes none.
-    same = entry.changed in ((seconds, nanoseconds), (seconds, 0))
-    return same and entry.inode == now.st_ino & 0xFFFFFFFF and stat.S_ISREG(now.st_mode)
-
-
-def _parts(environment: str) -> Iterator[str]:
-    """What Python reads of an environment when it starts, and what lies beside that."""
-    yield os.path.join(environment, _SETTINGS)
-    for place in ("bin", "Scripts", *_site_packages(environment)):
-        folder = os.path.join(environment, place)
-        with suppress(OSError), os.scandir(folder) as entries:
-            yield folder
-            yield from (entry.path for entry in entries)
-
-
-def _site_packages(environment: str) -> Iterator[str]:
-    yield os.path.join("Lib", "site-packages")
-    for lib in ("lib", "lib64"):
-        with suppress(OSError):
-            for name in os.listdir(os.path.join(environment, lib)):
-                yield os.path.join(lib, name, "site-packages")
-
-
-def _not_others(paths: Collection[str]) -> None:
-    """Return if nobody but the user and the superuser can change what is at ``paths``, or replace it.
-
-    Raises:
-        _NotOwn: otherwise.
-    """
-    if not hasattr(os, "geteuid"):
-        return
-    for path in sorted({*paths, *(str(folder) for one in paths for folder in Path(one).parents)}):
-        try:
-            status = os.lstat(path)
-        except OSError as error:
-            raise _NotOwn(f"cannot be looked at: {path}: {error.strerror}") from None
-        if status.st_uid not in (0, os.geteuid()):
-            raise _NotOwn(f"is not yours alone: {path} belongs to {_user(status.st_uid)}")
-        if stat.S_ISLNK(status.st_mode):
-            continue  # It has no mode: who may write to its folder may replace it.
-        others = status.st_mode & stat.S_IWOTH
-        group = status.st_mode & stat.S_IWGRP and not _is_private(status.st_gid)
-        # From a folder like /tmp nobody takes what is another's, but anybody may put something there.
-        sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX and path not in paths
-        if (others or group) and not sticky:
-            raise _NotOwn(f"is not yours alone: others may write to {path}")
-
-
-_PRIVILEGED = frozenset(
-    {"root", "wheel", "sudo", "admin"} | (set() if sys.platform == "darwin" else {"staff"})
-)
-"""Groups whose members may do what the superuser may (Debian's ``staff``: write to ``/usr/local``)."""
-
-
-def _is_private(group: int) -> bool:
-    """Whether a group has no members but the user, or none that are not the superuser's equals."""
-    import grp
-    import pwd
-
-    try:
-        found, user = grp.getgrgid(group), pwd.getpwuid(os.geteuid())
-    except KeyError:
-        return False
-    if found.gr_name in _PRIVILEGED:
-        return True
-    # Many systems give each user a group of that name.
-    return group == user.pw_gid and found.gr_name == user.pw_name and set(found.gr_mem) <= {user.pw_name}
-
-
-def _user(number: int) -> str:
-    import pwd
-
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return f"user {number}"
-
-
-# ---------------------------------------------------------------------------- allowed by the user
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What an environment or an interpreter was when it was allowed. If any of it changes, it is another."""
-
-    real: str
-    """Where it is, without links."""
-    inode: int
-    owner: int
-    interpreter: str
-    """The program that runs in the end, without links."""
-    settings: str
-    """A digest of ``pyvenv.cfg``, or of the interpreter where there is none."""
-    committed: str
-    """A digest of what git has of it, where it came with the code: what is pulled is new."""
-
-
-def identity(subject: str) -> Identity:
-    """What the environment or interpreter at the path ``subject`` is now.
-
-    Raises:
-        TrustError: if it cannot be read.
-    """
-    located = _located(subject)
-    real = os.path.realpath(located)
-    inside = interpreter_in(real)
-    try:
-        status = os.stat(real)
-        settings = os.path.join(real, _SETTINGS) if inside else real
-        content = hostile.read(Path(os.path.realpath(settings)), _READ)
-        if inside is None:
-            content += f"{status.st_size} {status.st_mtime_ns}".encode()
-        committed = _committed(located) + (_committed(real) if real != located else b"")
-    except OSError as error:
-        raise TrustError(f"cannot be read: {error.strerror}") from None
-    except CheckoutError as error:
-        raise TrustError(str(error)) from None
-    return Identity(
-        real=real,
-        inode=status.st_ino,
-        owner=status.st_uid,
-        interpreter=os.path.realpath(inside or real),
-        settings=hashlib.sha256(content).hexdigest(),
-        committed=hashlib.sha256(committed).hexdigest() if committed else "",
-    )
-
-
-def _committed(path: str) -> bytes:
-    """What the indexes around ``path`` hold of it."""
-    return b"".join(
-        one.ask("ls-files", "-s", "-z", "--", _pathspec(os.path.relpath(path, one.root)))
-        for one in checkout.around(os.path.dirname(path))
-    )
-
-
 def allow(path: str) -> str:
-    """Trust the environment or interpreter at ``path`` from now on; gives what is trusted.
+    """Trust the environment, the interpreter, or the folder of data at ``path``; gives what is trusted.
 
     Raises:
-        TrustError: if it is neither, or cannot be noted down.
+        TrustError: if it is none of these, if others may change it, or it cannot be noted down.
     """
-    if not interpreter_in(path) and not (os.path.isfile(path) and os.access(path, os.X_OK)):
-        raise TrustError("is neither a virtual environment nor an interpreter")
-    subject = path if interpreter_in(path) else subject_of(path)
+    from gradfix.verify.sandbox import is_data
+
+    if os.path.isdir(path) and not interpreter_in(path):
+        if not is_data(path):
+            raise TrustError(_NO_DATA)
+        subject = path
+    elif interpreter_in(path):
+        subject = path
+    elif os.path.isfile(path) and os.access(path, os.X_OK):
+        subject = subject_of(path)
+    else:
+        raise TrustError("is neither an environment nor an interpreter nor a folder of data")
+    _not_others(_parts(subject))
     known = _remembered()
     known[_located(subject)] = identity(subject)
     _remember(known)
@@ -357,6 +278,10 @@ def _list() -> Path:
     return (Path(folder) if os.path.isabs(folder) else Path.home() / ".config") / "gradfix" / "trusted.json"
 
 
+_VERSION = 2
+"""Of the list; of an older one nothing counts, and the user is asked again."""
+
+
 def _remembered() -> dict[str, Identity]:
     """What is trusted, by its path.
 
@@ -369,19 +294,23 @@ def _remembered() -> dict[str, Identity]:
     try:
         _not_others({os.path.realpath(file)})
         content: Any = json.loads(files.read(file, 1 << 24))
+        if content["version"] != _VERSION:
+            return {}
         return {one.pop("path"): Identity(**one) for one in content["trusted"]}
-    except _NotOwn as reason:
-        raise TrustError(f"{file} {reason}") from None
+    except TrustError as error:
+        raise TrustError(f"cannot be looked up: {file} {error}") from None
     except OSError as error:
-        raise TrustError(f"{file} {files.told(error)}") from None
+        raise TrustError(f"cannot be looked up: {file} {files.told(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise TrustError(f"{file} is no list of what is trusted; remove it to begin anew") from None
+        raise TrustError(
+            f"cannot be looked up: {file} is no list of what is trusted; remove it to begin anew"
+        ) from None
 
 
 def _remember(known: dict[str, Identity]) -> None:
     file = _list()
     trusted = [{"path": path, **asdict(one)} for path, one in sorted(known.items())]
-    data = json.dumps({"version": 1, "trusted": trusted}, indent=2).encode()
+    data = json.dumps({"version": _VERSION, "trusted": trusted}, indent=2).encode()
     try:
         files.must_be_ours(file.parent)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -389,3 +318,59 @@ def _remember(known: dict[str, Identity]) -> None:
             folder.save(file.name, data, 0o600)
     except OSError as error:
         raise TrustError(f"{file} {files.told(error, 'cannot be written')}") from None
+
+
+# ---------------------------------------------------------------------------- who can change it
+
+
+def _parts(subject: str) -> set[str]:
+    """What Python reads of an environment or an interpreter when it starts; nothing of a folder of data."""
+    real = os.path.realpath(subject)
+    executable = interpreter_in(real) if os.path.isdir(real) else real
+    if executable is None:
+        return set()
+    found = {_located(subject), real, os.path.realpath(executable)}
+    for pattern in (_SETTINGS, "bin", "bin/*", "Scripts/*", "lib*/*/site-packages", "lib*/*/site-packages/*"):
+        found.update(map(str, Path(real).glob(pattern)) if real != executable else ())
+    return found
+
+
+def _not_others(paths: Collection[str]) -> None:
+    """Return if nobody but the user and the superuser can change what is at ``paths``, or replace it.
+
+    Raises:
+        TrustError: otherwise.
+    """
+    if not hasattr(os, "geteuid"):
+        return
+    for path in sorted({*paths, *(str(folder) for one in paths for folder in Path(one).parents)}):
+        try:
+            status = os.lstat(path)
+        except OSError as error:
+            raise TrustError(f"cannot be looked at: {path}: {error.strerror}") from None
+        if status.st_uid not in (0, os.geteuid()):
+            raise TrustError(f"is not yours alone: {path} belongs to user {status.st_uid}")
+        if stat.S_ISLNK(status.st_mode):
+            continue  # It has no mode: who may write to its folder may replace it.
+        group = status.st_mode & stat.S_IWGRP and not _is_mine_alone(status)
+        # From a folder like /tmp nobody takes what is another's, but anybody may put something there.
+        sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX and path not in paths
+        if (status.st_mode & stat.S_IWOTH or group) and not sticky:
+            raise TrustError(f"is not yours alone: others may write to {path}")
+
+
+def _is_mine_alone(status: os.stat_result) -> bool:
+    """Whether the group of a file holds nobody but the user, as where each user has a group of that name, or
+    those whom the superuser lets write to what is the superuser's (Debian's ``staff``)."""
+    import grp
+    import pwd
+
+    if status.st_uid == 0 != os.geteuid():
+        return True
+    try:
+        group, user = grp.getgrgid(status.st_gid), pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return False
+    if os.geteuid() == 0 and group.gr_name in ("root", "wheel", "staff"):
+        return True
+    return (group.gr_gid, group.gr_name) == (user.pw_gid, user.pw_name) and {*group.gr_mem} <= {user.pw_name}

@@ -16,6 +16,7 @@ from gradfix.codemod import Severity, Way
 from gradfix.source import Problem
 
 if TYPE_CHECKING:
+    from gradfix.trust import Verdict
     from gradfix.verify.interpreter import Interpreter
 
 
@@ -193,6 +194,14 @@ def _unusable_settings(settings: project.Settings) -> Refusal | None:
 def configured_in(settings: project.Settings) -> Path:
     """The folder of the configuration."""
     return Path(os.path.dirname(os.path.abspath(settings.file or "")))
+
+
+def read_by_runs(settings: project.Settings, *, ask: bool = False) -> list[tuple[str, Verdict]]:
+    """The folders that the configuration lets runs read, and whether the user lets them, too."""
+    from gradfix import trust
+
+    root = configured_in(settings)
+    return [(one, trust.may_read(one, root, ask=ask)) for one in settings.verify.readable]
 
 
 def keep_within(root: Path, *named: Path | None) -> None:

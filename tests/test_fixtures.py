@@ -176,9 +176,15 @@ UNTOLD = {
     "gradient_of_non_leaf/bound_anew": "nothing could be compared",
     "gradient_of_non_leaf/centred_weight": "nothing could be compared",
     "gradient_of_non_leaf/centred_weight_of_an_optimizer": "can't optimize a non-leaf Tensor",
-    # The original consumes nothing, and which losses a step waits for is in no claim.
-    "misplaced_zero_grad/between_accumulated": "nothing could be compared",
-    "misplaced_zero_grad/between_accumulated_with_scaler": "nothing could be compared",
+    # A closure is evaluated several times in one step, at weights that are not those of the original.
+    "graph_used_twice/before_the_closure": "that of no loss of the original",
+    "missing_zero_grad/lbfgs_closure_uncleared": "that of no loss of the original",
+    # Other random numbers are drawn, and no gradient of the original tells which stand for which.
+    "stale_forward/chunks_before_the_loop": "that of no loss of the original",
+    # Autograd refuses the original, and without gradients its loss, which is made of one, has no value.
+    "leaf_written_in_place/rescaled_input": "that of no loss of the original",
+    # To a device on which the tensor is already: both versions do the same.
+    "gradient_of_non_leaf/moved_to_a_device": "no effect in this run",
 }
 """Repairs that running cannot prove, with what is said of them."""
 

@@ -13,6 +13,7 @@ from gradfix.autograd.graph import (
     Cut,
     Edge,
     Failure,
+    Handover,
     HandStep,
     Leaf,
     Node,
@@ -44,6 +45,7 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Tensor,
     Value,
+    in_reach,
     tensors_in,
 )
 
@@ -269,6 +271,21 @@ def _steps(run: Run, state: OptimizerState) -> bool:
 def _of_strangers(run: Run) -> list[Leaf]:
     """What the optimizers own that somebody handed in."""
     return [leaf for state in run.strangers for leaf in state.leaves]
+
+
+def hand_over(run: Run, values: Iterable[Value], site: ast.AST, operation: bool = False) -> None:
+    """Code that cannot be seen gets hold of these values: it may differentiate what it can reach from there.
+
+    An ``operation`` may do so only where parameters are within reach. What it would do to gradients and
+    parameters, if it did, is another question (:func:`havoc`).
+    """
+    if run.grad_enabled is False:
+        return
+    graphs, network = in_reach(values)
+    if network or (graphs and not operation):
+        around = [run.current_call.site] if run.current_call is not None else []
+        chain = (site, *around, *(call for call, _ in reversed(run.stack)))
+        run.handovers.append(Handover(chain, run.next_serial(), graphs, network))
 
 
 def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:

@@ -260,6 +260,19 @@ class Node:
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class Handover:
+    """A call by which code that cannot be seen got hold of a network, its parameters, or a graph."""
+
+    chain: tuple[ast.AST, ...]
+    """The place of the call, and the calls that lead there, innermost first."""
+    serial: int
+    graphs: list[Node]
+    """The graphs that it was handed, directly or in something that holds them."""
+    network: bool
+    """Whether it has parameters in hand that require grad: it can compute graphs of its own of them."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Event:
     """Something that happened in the run, in order."""
 

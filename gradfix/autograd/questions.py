@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from functools import wraps
+from typing import Any, Literal, TypeVar
 
 from gradfix.autograd.graph import (
     Backward,
@@ -36,18 +37,26 @@ class EventIndex:
 
     of: list[Event]
     backwards: list[Backward] = field(default_factory=list)
+    accumulating: list[Backward] = field(default_factory=list)
+    """Those that leave gradients in parameters."""
     steps: list[Step] = field(default_factory=list)
     zeros: list[ZeroGrad] = field(default_factory=list)
     passes: dict[Path, list[Step]] = field(default_factory=dict)
     takers: dict[Backward, dict[Step, None]] = field(default_factory=dict)
     fed: dict[Backward, Feeding | None] = field(default_factory=dict)
     busy: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
+    walked: tuple[set[Node], set[object]] | None = None
+    """The nodes that some backward has run, and the calls that they belong to, once somebody has asked."""
+    answers: dict[tuple[str, Event], Any] = field(default_factory=dict)
+    """What questions about one event have come to, see :func:`answered`."""
 
     def __post_init__(self) -> None:
         self.count = len(self.of)
         for event in self.of:
             if isinstance(event, Backward):
                 self.backwards.append(event)
+                if event.accumulates:
+                    self.accumulating.append(event)
             elif isinstance(event, Step):
                 self.steps.append(event)
                 self.passes.setdefault(event.path, []).append(event)
@@ -70,6 +79,25 @@ def _index(run: Run) -> EventIndex:
 def fed_by(run: Run) -> dict[Backward, Feeding | None]:
     """What has been found out of the backwards of a run: through which networks each goes into others."""
     return _index(run).fed
+
+
+Answer = TypeVar("Answer")
+Asked = TypeVar("Asked", bound=Event)
+
+
+def answered(question: Callable[[Run, Asked], Answer]) -> Callable[[Run, Asked], Answer]:
+    """A question about one event of a run, which is answered once for as long as nothing more happens."""
+
+    @wraps(question)
+    def answer(run: Run, event: Asked) -> Answer:
+        answers = _index(run).answers
+        key = question.__name__, event
+        if key not in answers:
+            answers[key] = question(run, event)
+        found: Answer = answers[key]
+        return found
+
+    return answer
 
 
 def backwards(run: Run) -> list[Backward]:
@@ -122,6 +150,7 @@ def first_step(run: Run, backward: Backward) -> Step | None:
     return next(iter(_index(run).takers.get(backward, ())), None)
 
 
+@answered
 def owner(run: Run, backward: Backward) -> OptimizerState | None:
     """The optimizer that a loss is for.
 
@@ -132,9 +161,11 @@ def owner(run: Run, backward: Backward) -> OptimizerState | None:
     step = first_step(run, backward)
     if step is None:
         return None
-    others = [b.serial for b in backwards(run) if b.accumulates]
-    since = max((serial for serial in others if serial < backward.serial), default=-1)
-    until = min((serial for serial in others if serial > backward.serial), default=math.inf)
+    losses = _index(run).accumulating
+    at = bisect_left(losses, backward.serial, key=lambda b: b.serial)
+    since = losses[at - 1].serial if at else -1
+    following = (b.serial for b in losses[at : at + 2] if b is not backward)
+    until = next(following, math.inf)
     taking = {s.optimizer for s in _index(run).takers.get(backward, ()) if s.serial < until}
     if len(taking) < 2:
         return step.optimizer
@@ -146,7 +177,7 @@ def owner(run: Run, backward: Backward) -> OptimizerState | None:
 def awaited(run: Run, backward: Backward) -> bool:
     """Whether a step follows in the same pass before any other backward: the loss is meant for it."""
     later = next(between(steps_in(run, backward.path), backward.serial), None)
-    other = next((b for b in between(backwards(run), backward.serial) if b.accumulates), None)
+    other = next(between(_index(run).accumulating, backward.serial), None)
     return later is not None and (other is None or later.serial < other.serial)
 
 
@@ -160,14 +191,16 @@ def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast
     here, seen = len(step.path), set[ModuleCall | None]()
     if any(not b.certain or b.blind for b in backwards(run) if b.path[:here] == step.path):
         return None
-    walked = {node for backward in backwards(run) for node in backward.visited} | run.escaped_since(since)
+    (walked, calls), escaped = _walked(run), run.escaped_since(since)
     cut = {node for _, node, _ in run.detached}
     # Of several results of one call some are of no use.
-    used = {node.call or node.site for node in walked}
-    for node in reversed(run.nodes):
-        if not since < node.serial < step.serial or node.path[:here] != step.path or node in walked:
+    elsewhere = {node.call or node.site for node in escaped}
+    first, end = (bisect_left(run.nodes, at, key=lambda node: node.serial) for at in (since, step.serial))
+    for node in reversed(run.nodes[first:end]):
+        if node.path[:here] != step.path or node in walked or node in escaped:
             continue
-        if (node.call or node.site) in used or node.opaque or node.foreign:
+        of = node.call or node.site
+        if of in calls or of in elsewhere or node.opaque or node.foreign:
             continue
         own = [(leaf, sure) for leaf, sure, _ in node.leaves if node.call is None and node not in cut]
         if node.call is not None and node.call not in seen:
@@ -179,6 +212,26 @@ def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast
         if any(sure and leaf in leaves and leaf.requires is True for leaf, sure in own):
             return node.site if node.call is None else node.call.site
     return None
+
+
+def walked_by_any(run: Run) -> set[Node]:
+    """The nodes that some backward of a run has run."""
+    return _walked(run)[0]
+
+
+def _walked(run: Run) -> tuple[set[Node], set[object]]:
+    index = _index(run)
+    if index.walked is None:
+        nodes = {node for backward in index.backwards for node in backward.visited}
+        index.walked = nodes, {node.call or node.site for node in nodes}
+    return index.walked
+
+
+def taking(run: Run, some: Iterable[Backward]) -> list[Step]:
+    """The steps that consume what any of some backwards gave, in order."""
+    takers = _index(run).takers
+    found = {step for backward in some for step in takers.get(backward, ())}
+    return sorted(found, key=lambda step: step.serial)
 
 
 def consumers(run: Run, backward: Backward) -> set[OptimizerState]:

@@ -15,6 +15,7 @@ from gradfix.autograd.graph import (
     Change,
     Cut,
     Event,
+    Handover,
     Leaf,
     ModeChange,
     ModuleCall,
@@ -257,6 +258,10 @@ class Run:
         self.refused: list[ast.AST] = []
         """Those of them when an exception was raised, or the program ended, outermost first."""
         self.weight = 1
+        self.calls_within = 0
+        """How many calls were followed within the outermost function that is running and trains nothing."""
+        self.not_followed: set[str] = set()
+        """The functions within which there were too many."""
         self.stack: Stack = ()
         self.depth = 0
         self.max_depth = DEPTH
@@ -330,6 +335,9 @@ class Run:
         """Losses that a ``GradScaler`` has scaled, and their graphs, with the scaler."""
         self.escapes: list[tuple[int, list[Node]]] = []
         """When something unknown was handed graphs that it could traverse, and their roots."""
+        self.handovers: list[Handover] = []
+        """The calls by which code that cannot be seen got hold of what it could differentiate, whatever its
+        name and whether or not its result is used."""
         self.returned: list[Node] = []
         """The graphs that a caller outside the file gets hold of."""
         self.unrolled: set[ast.AST] = set()
@@ -425,7 +433,7 @@ class Run:
                         value.attributes = {}
                 frame.variables = {}
         kept = (self.nodes, self.events, self.module_calls, self.kept, self.path_condition, self.summaries)
-        for held in (*kept, self.parts, self.views, self.stored):
+        for held in (*kept, self.parts, self.views, self.stored, self.handovers):
             held.clear()
 
     # ------------------------------------------------------------------ statements

@@ -269,6 +269,7 @@ def _effects(run: Run) -> tuple[int, ...]:
         len(run.path_condition),
         len(run.grad_reads),
         len(run.escapes),
+        len(run.handovers),
         len(run.differentiated),
         len(run.optimizers),
     )

@@ -15,7 +15,7 @@ import sys
 from collections import Counter, abc
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,7 +37,7 @@ from gradfix.autograd.run import (
     Stopped,
     Uncaught,
 )
-from gradfix.autograd.semantics.functions import call_function, instantiate
+from gradfix.autograd.semantics.functions import MANY_CALLS, call_function, instantiate
 from gradfix.autograd.values import (
     Class,
     Const,
@@ -205,6 +205,7 @@ class Entry:
             return
         reached = [{e.site for e in run.events} for run in self.runs]
         contrary = reached if against is None else [against(run) for run in self.runs]
+        failing = [_failing(run) for run in self.runs] if raises else []
         keys = {key: found for _, observations in reversed(seen) for key, found in observations.items()}
         for key, found in keys.items():
             at = anchor(found)
@@ -216,7 +217,7 @@ class Entry:
                 if (not repeated or len(once) > 1 or not once[0].path) and at not in besides(run):
                     holds = False
                     break
-            if holds and raises and self._masked(at, reached):
+            if holds and raises and self._masked(at, reached, failing):
                 holds = False
             if holds:
                 first, *others = [o[key] for _, o in seen if key in o]
@@ -240,19 +241,22 @@ class Entry:
             return True
         return bool(flipped) and not any(self.varying.get(site, False) for site in flipped)
 
-    def _masked(self, at: ast.AST, reached: list[set[ast.AST]]) -> bool:
+    def _masked(self, at: ast.AST, reached: list[set[ast.AST]], failing: list[set[ast.AST]]) -> bool:
         """Whether another backward raises before, or may: who is told of the later one is misled."""
         for event in self.runs[0].events:
             if isinstance(event, Backward) and event.failure is not None and event.certain:
                 if event.site is at:
                     return False
-                for run, sites in zip(self.runs, reached):
-                    fails = any(
-                        isinstance(e, Backward) and e.failure and e.site is event.site for e in run.events
-                    )
+                for run, sites, failed in zip(self.runs, reached, failing):
+                    fails = event.site in failed
                     if event.site in sites and not fails and self._testifies(run, raises=True):
                         return True
         return False
+
+
+def _failing(run: Run) -> set[ast.AST]:
+    """The places of the backwards that raise."""
+    return {event.site for event in run.events if isinstance(event, Backward) and event.failure}
 
 
 class Program:
@@ -316,11 +320,13 @@ class Program:
 
     def _function_around(self, span: Span) -> ast.AST | None:
         """The innermost function that a place is a part of, or all of."""
-        found: ast.AST | None = None
-        for node in walk(self.tree):  # from the outside in
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and Span.of(node).contains(span):
-                found = node
-        return found
+        around = (node for node in reversed(self._functions) if Span.of(node).contains(span))
+        return next(around, None)
+
+    @cached_property
+    def _functions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """The functions of the file, outer ones before those within them."""
+        return [n for n in walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
         """The source text of a node, as written; of one in an imported module, as Python would write it."""
@@ -637,6 +643,8 @@ def explore(
         except RecursionError:
             messages.append(f"analysis of {name} stopped: calls or expressions nested too deeply")
             run.events.clear()
+        for function in sorted(run.not_followed):
+            messages.append(f"analysis of {function} stopped: more than {MANY_CALLS} calls within it")
         allowance.left -= granted - max(run.budget, 0)
         return run
 

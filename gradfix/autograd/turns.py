@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, OptimizerState, Step, ZeroGrad, unseen
-from gradfix.autograd.questions import backwards, between, steps, steps_in, zeros
+from gradfix.autograd.questions import answered, backwards, between, steps, steps_in, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import Optimizer
 
@@ -53,10 +54,12 @@ class Misdirected:
 
     def _since(self) -> int:
         """When the step before was made, in the same pass."""
-        earlier = (s.serial for s in steps_in(self.run, self.step.path) if s.serial < self.step.serial)
-        return max(earlier, default=-1)
+        made = steps_in(self.run, self.step.path)
+        at = bisect_left(made, self.step.serial, key=lambda s: s.serial)
+        return made[at - 1].serial if at else -1
 
 
+@answered
 def misdirected(run: Run, step: Step) -> Misdirected | None:
     """Why a step is one of the wrong optimizer, if that is certain.
 
@@ -128,7 +131,9 @@ def swapped(run: Run, step: Step) -> bool:
 
 def _since_the_step_before(run: Run, step: Step) -> list[Backward]:
     """The losses of its pass that are differentiated between the last step of any optimizer and this one."""
-    since = max((s.serial for s in steps(run) if s.serial < step.serial), default=-1)
+    made = steps(run)
+    at = bisect_left(made, step.serial, key=lambda s: s.serial)
+    since = made[at - 1].serial if at else -1
     losses = [b for b in between(backwards(run), since, step.serial) if b.accumulates]
     known = all(loss.path == step.path and loss.certain and not loss.caught for loss in losses)
     return losses if known and any(_comes_off(run, loss, step) for loss in losses) else []

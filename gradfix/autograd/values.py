@@ -11,6 +11,7 @@ import ast
 import re
 from collections import abc
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 from gradfix.autograd.counting import ARITHMETIC, NUMBER, Pass, Term
@@ -110,6 +111,14 @@ class Opaque(Value):
             raise AttributeError(name)
         self.attributes: dict[str, Value] = {}
         return self.attributes
+
+    def has_attributes(self) -> bool:
+        """Whether anybody has asked for one."""
+        try:
+            object.__getattribute__(self, "attributes")
+        except AttributeError:
+            return False
+        return True
 
     def block(self, asked: ast.AST | None = None) -> Leaf:
         """Its parameters as one block; asking for it says that this is a network.
@@ -532,6 +541,17 @@ class Function(Value):
         self.context = False
         """Decorated with ``contextlib.contextmanager``."""
 
+    def mentioned(self) -> list[Value]:
+        """What it is bound to, and the variables around it that its code names: to call it is to use them."""
+        found = [self.bound] if self.bound is not None else []
+        for name in names_in(self.node):
+            frame: Frame | None = self.frame
+            while frame is not None and name not in frame.variables:
+                frame = frame.parent
+            if frame is not None:
+                found.append(frame.variables[name])
+        return found
+
     def bind(self, value: Value) -> Function:
         """The method of ``value`` that this function is."""
         bound = Function(self.node, self.frame, value, self.owner)
@@ -545,6 +565,13 @@ class Function(Value):
         wrapped.mode = self.mode or mode
         wrapped.context = self.context
         return wrapped
+
+
+@lru_cache(maxsize=4096)
+def names_in(definition: ast.AST) -> tuple[str, ...]:
+    """The names that code reads."""
+    nodes = (node for node in ast.walk(definition) if isinstance(node, ast.Name))
+    return tuple(dict.fromkeys(node.id for node in nodes if isinstance(node.ctx, ast.Load)))
 
 
 class Suspended(Value):
@@ -903,6 +930,78 @@ def graphs_in(values: Iterable[Value]) -> list[Node]:
         elif isinstance(value, Partial):
             work += [value.function, *(part for part, _ in value.args), *value.keywords.values()]
     return found
+
+
+def _holds_nothing(value: Value) -> bool:
+    """Whether something unknown, as most of what unseen code is handed is, leads to nothing else."""
+    if value.__class__ is not Opaque:
+        return False
+    if value.node is not None or value.leaf is not None or value.made_from is not None:
+        return False
+    return value.optimizer is None and not value.has_attributes()
+
+
+REACHED = 1_000
+"""How many values are gone through that somebody gets at; who has more in hand has a network, say."""
+
+
+def in_reach(values: Iterable[Value]) -> tuple[list[Node], bool]:
+    """The graphs that who has some values in hand can differentiate, and whether parameters are within reach.
+
+    Besides what :func:`graphs_in` finds, these are what a function mentions, which can be called, the
+    parameters of a network or an optimizer, and the network that something unknown was made from. Parameters
+    count that may require grad.
+    """
+    found: list[Node] = []
+    trainable = False
+    seen: set[int] = set()
+    work = [value for value in values if value.__class__ is not Const and not _holds_nothing(value)]
+    while work:
+        value = work.pop()
+        if value.__class__ is Const or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if len(seen) > REACHED:
+            return found, True
+        leaves: Iterable[Leaf] = ()
+        match value:
+            case Tensor():
+                leaves = [value.leaf] if value.leaf is not None else []
+                if value.node is not None and value.requires is not False:
+                    found.append(value.node)
+            case Opaque():
+                leaves = [value.leaf] if value.leaf is not None else []
+                if value.node is not None:
+                    found.append(value.node)
+                work += value.attributes.values()
+                work += [made for made in (value.made_from, value.optimizer) if made is not None]
+            case Module():
+                leaves = value.leaves()
+                work += [*value.items, *value.attributes.values()]
+            case Params():
+                leaves = value.leaves
+            case SummaryTensor():
+                leaves = value.leaves if value.view == "" else ()
+            case Learner() | Optimizer():
+                leaves = value.leaves if isinstance(value, Learner) else value.state.owned()
+            case Sequence():
+                work += value.items
+            case Mapping():
+                work += value.items.values()
+            case Instance():
+                work += value.attributes.values()
+                if value.inherited is not None:
+                    work.append(value.inherited)
+            case Function():
+                work += value.mentioned()
+            case Static():
+                work.append(value.function)
+            case Method():
+                work.append(value.of)
+            case Partial():
+                work += [value.function, *(part for part, _ in value.args), *value.keywords.values()]
+        trainable = trainable or any(leaf.requires is not False for leaf in leaves)
+    return found, trainable
 
 
 _WIDE = re.compile(r"[%:][^a-zA-Z%}]*(\d{3}|\*)")

@@ -48,7 +48,9 @@ class Words:
     """The change, for who cannot see it on the forge yet."""
 
 
-def words(files: Sequence[Rewritten], base: str, plan: PlanFile, settings: BotConfig) -> Words:
+def words(
+    files: Sequence[Rewritten], base: str, plan: PlanFile, settings: BotConfig, gradfix_url: str | None = None
+) -> Words:
     """What the pull request with ``files`` says.
 
     Args:
@@ -56,11 +58,12 @@ def words(files: Sequence[Rewritten], base: str, plan: PlanFile, settings: BotCo
         base: The commit that its branch is built on.
         plan: Where and how both versions were run; in the commit that it is for, ``files`` are the same.
         settings: Who commits, and how.
+        gradfix_url: The address of gradfix's own repository, if it is known.
     """
     steps = [(file, step) for file in files for step in file.steps]
     keys = tuple(sorted({step.key for _, step in steps}))
     title = title_of(steps)
-    body = _fitting(steps, base, plan)
+    body = _fitting(steps, base, plan, gradfix_url)
     facts = _facts([step for _, step in steps], base)
     message = _message(title, steps, keys, settings)
     patch = "".join(step.rewrite.diff for _, step in steps)
@@ -114,16 +117,20 @@ def _message(
 # ---------------------------------------------------------------------------- the body
 
 
-def _fitting(steps: Sequence[tuple[Rewritten, Step]], base: str, plan: PlanFile) -> str:
+def _fitting(
+    steps: Sequence[tuple[Rewritten, Step]], base: str, plan: PlanFile, gradfix_url: str | None
+) -> str:
     """The body with as many rewrites explained in full as there is room for."""
+    check = [_commands(steps, plan, gradfix_url), *_moved_on(steps, base, plan)]
+    end = [*folded("Check it yourself", check), "---", _footer(steps, gradfix_url)]
     for shown in range(min(len(steps), _SHOWN), 0, -1):
-        body = "\n\n".join(_parts(steps, base, plan, shown))
+        body = "\n\n".join([*_parts(steps, shown), *end])
         if len(body) <= LIMIT:
             return body
-    return "\n\n".join(_parts(steps, base, plan, 0))[:LIMIT]
+    return "\n\n".join([*_parts(steps, 0), *end])[:LIMIT]
 
 
-def _parts(steps: Sequence[tuple[Rewritten, Step]], base: str, plan: PlanFile, shown: int) -> Iterator[str]:
+def _parts(steps: Sequence[tuple[Rewritten, Step]], shown: int) -> Iterator[str]:
     if len(steps) > 1:
         yield _summary(steps)
         yield _table(steps)
@@ -134,9 +141,6 @@ def _parts(steps: Sequence[tuple[Rewritten, Step]], base: str, plan: PlanFile, s
     if 0 < shown < len(steps):
         rest = len(steps) - shown
         yield f"{count(rest, 'more change')} {'is' if rest == 1 else 'are'} only in the table."
-    yield from folded("Check it yourself", [_commands(steps, plan), *_moved_on(steps, base, plan)])
-    yield "---"
-    yield _footer(steps)
 
 
 def _summary(steps: Sequence[tuple[Rewritten, Step]]) -> str:
@@ -209,8 +213,8 @@ def _excerpt(step: Step) -> str:
 # ---------------------------------------------------------------------------- the rest
 
 
-def _commands(steps: Sequence[tuple[Rewritten, Step]], plan: PlanFile) -> str:
-    """How to make the change and to prove it again."""
+def _commands(steps: Sequence[tuple[Rewritten, Step]], plan: PlanFile, gradfix_url: str | None) -> str:
+    """How to get gradfix, and the two commands that make the change and prove it again."""
     names = {step.attempt.finding.code for _, step in steps}
     paths = list(dict.fromkeys(file.path for file, _ in steps))
     # What looks like an option is none with a folder before it.
@@ -232,7 +236,12 @@ def _commands(steps: Sequence[tuple[Rewritten, Step]], plan: PlanFile) -> str:
     alone = whole and not any(one.left for one in planned)
     what = "the same change" if whole else "this change, and more that is not proposed here,"
     ends = "; it ends with exit code 0 if everything is proved again" if proved and alone else ""
-    told = f"With gradfix {__version__}, this makes {what} and runs the script before and after{ends}:"
+    clone = "`pip install .` in a clone of it"
+    how = clone if gradfix_url is None else f"`pip install {shlex.quote(f'gradfix @ git+{gradfix_url}')}`"
+    told = (
+        f"gradfix {__version__} is installed, into any environment, with {how}. Two commands then make "
+        f"{what} and run the script before and after{ends}:"
+    )
     return f"{told}\n\n{fence(commands, 'sh')}"
 
 
@@ -243,11 +252,11 @@ def _moved_on(steps: Sequence[tuple[Rewritten, Step]], base: str, plan: PlanFile
         yield f"This branch is built on {base}; merged into {plan.base}, it gives the same {files}."
 
 
-def _footer(steps: Sequence[tuple[Rewritten, Step]]) -> str:
-    name = steps[0][1].attempt.finding.code
-    ignored = code(f"# gradfix: ignore[{name}]")
+def _footer(steps: Sequence[tuple[Rewritten, Step]], gradfix_url: str | None) -> str:
+    ignored = code(f"# gradfix: ignore[{steps[0][1].attempt.finding.code}]")
+    name = "gradfix" if gradfix_url is None else f"[gradfix]({gradfix_url})"
     return (
-        "Opened by **gradfix**, which looks for gradient mistakes in PyTorch training code and runs the "
+        f"Opened by **{name}**, which looks for gradient mistakes in PyTorch training code and runs the "
         "script before and after each fix. **Not wanted?** Close this, and it will not be proposed again; "
         f"{ignored} at the end of the line silences it for good. If you push commits to this branch, gradfix "
         f"leaves it alone; the label `{REBUILD}` rebuilds it without them."

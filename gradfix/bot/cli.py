@@ -186,6 +186,15 @@ def publish(
         bool, typer.Option("--unsafe-fixes", help="Accept fixes that change what a running program learns.")
     ] = False,
     token_file: TokenFile = None,
+    gradfix_url: Annotated[
+        str | None,
+        typer.Option(
+            "--gradfix-url",
+            metavar="URL",
+            envvar="GRADFIX_URL",
+            help="The git repository that gradfix is installed from, which pull requests then name.",
+        ),
+    ] = None,
     dry_run: PublicDryRun = False,
 ) -> None:
     """Open, update and close the pull requests. Runs nothing of the repository."""
@@ -200,7 +209,7 @@ def publish(
         if token is None:
             _say("note: there is no token, so only what anybody can see is looked at", error=True)
         with _connected(repo, forge, api_url, token, fork, loaded.base) as (served, git):
-            wanted = publishing.Wanted(base, fork, again, unsafe_fixes, dry_run)
+            wanted = publishing.Wanted(base, fork, again, unsafe_fixes, dry_run, gradfix_url or None)
             done = publishing.publish(loaded, served, git, token, wanted)
         return _tell(done)
 
@@ -298,7 +307,7 @@ def _guarded(work: Callable[[], int]) -> NoReturn:
     except ImportError as error:
         if error.name != "httpx2":
             raise
-        _say("error: the bot needs an HTTP client: pip install 'gradfix[bot]'", error=True)
+        _say("error: the bot needs an HTTP client: pip install 'httpx2>=2.16,<3'", error=True)
         code = USAGE
     except (typer.Exit, BrokenPipeError):
         raise

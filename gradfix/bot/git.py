@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from gradfix import checkout, programs
+from gradfix import checkout, programs, scratch
 from gradfix.bot import markdown, secret, state
 from gradfix.bot.errors import (
     AnswerLost,
@@ -124,7 +122,8 @@ class Git:
         self._sleep = sleep
 
     def __enter__(self) -> Git:
-        self._folder = Path(tempfile.mkdtemp(prefix="gradfix-bot-"))
+        self._temporary = scratch.folder()
+        self._folder = self._temporary.__enter__()
         self._directory = str(self._folder / "repository.git")
         self._initialised = False
         self._trees: dict[str, dict[str, Entry]] = {}
@@ -134,7 +133,7 @@ class Git:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._temporary.__exit__(None, None, None)
 
     @property
     def folder(self) -> Path:

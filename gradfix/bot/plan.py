@@ -53,6 +53,7 @@ from typing import Any
 from gradfix import __version__, files
 from gradfix.bot import config, git
 from gradfix.bot.errors import UsageError
+from gradfix.checks import proves
 from gradfix.results import Outcome
 
 FORMAT = 2
@@ -248,8 +249,8 @@ def _rewrite(item: Mapping[str, Any]) -> Rewrite:
     certificate = item.get("certificate")
     if outcome is Outcome.REFUTED or not isinstance(certificate, dict | None):
         raise ValueError
-    if outcome is Outcome.PROVED and not certificate:
-        raise ValueError
+    if outcome is Outcome.PROVED and not proves(certificate or {}):
+        raise UsageError("the plan calls a rewrite proved whose certificate does not: it has been changed")
     codemod = _match(_NAME, item["codemod"])
     return Rewrite(codemod, _text(item["diff"]), outcome, _text(item.get("reason", "")), certificate)
 

@@ -44,6 +44,7 @@ SETTLED = "the base branch does not have its mistakes any more"
 LOOKS = (0.0, 1.0, 3.0)
 """Seconds before each look for something that may or may not have been created."""
 
+_URL = re.compile(r"https://[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+(:[0-9]+)?(/[A-Za-z0-9._~-]+)+")
 _BRANCH = re.compile(r"(?!-)(?!.*(\.\.|//|@\{|\.lock(/|$)|\.$|/\.|/$))[^\x00-\x20\x7f~^:?*\[\\]+")
 
 
@@ -59,6 +60,8 @@ class Wanted:
     """Propose also what a person has said no to."""
     unsafe_fixes: bool = False
     dry_run: bool = False
+    gradfix_url: str | None = None
+    """The address of gradfix's own repository, for who wants to check a pull request."""
     sleep: Callable[[float], None] = time.sleep
 
 
@@ -98,6 +101,7 @@ class _Publisher:
         self._forge = forge
         self._git = git
         self._wanted = wanted
+        self._gradfix_url = None if wanted.gradfix_url is None else checked_url(wanted.gradfix_url)
         self._branch = checked_branch(wanted.base or forge.default_branch())
         source = Remote(forge.clone_url(), token, forge.user)
         self._target = replace(source, url=forge.push_url()) if wanted.fork else source
@@ -114,7 +118,7 @@ class _Publisher:
         self._scope = ScopeOf(plan, self._base)
         self._existing = Existing(forge, git, source, self._branch, tip)
         self._left: list[str] = []
-        """Our branches that are in no open pull request, and not in the plan."""
+        """Our branches that are in no open pull request, and for which the plan has nothing that holds."""
 
     def run(self) -> Iterator[Done]:
         """Everything, one branch after the other; it ends early where the forge asks to come back later."""
@@ -134,7 +138,7 @@ class _Publisher:
                 tasks.append((branch, lambda branch=branch: self._settle(branch)))  # type: ignore[misc]
         # Those that are open first, then those that are wholly proved; new ones may have to wait for room.
         order = sorted(groups, key=lambda branch: (branch not in opened, _doubts(groups[branch]), branch))
-        self._left = [branch for branch in heads if branch not in opened and branch not in groups]
+        self._left = [branch for branch in heads if branch not in opened and whole.get(branch) is None]
         for branch in order:
             files = whole[branch]
             if files is not None:
@@ -233,9 +237,9 @@ class _Publisher:
         # One that is in no open pull request may have been merged already, and what it did taken back.
         if head is not None and current is not None and not asked and self._does(head, chosen):
             commit, (below,) = head, self._git.parents(head)
-            words = body.words(chosen, below, self._plan, self._settings)
+            words = body.words(chosen, below, self._plan, self._settings, self._gradfix_url)
         else:
-            words = body.words(chosen, self._base.commit, self._plan, self._settings)
+            words = body.words(chosen, self._base.commit, self._plan, self._settings, self._gradfix_url)
             contents = {file.path: file.after for file in chosen}
             commit = self._git.build(self._base.commit, contents, words.message, self._settings.author)
         if self._wanted.dry_run:
@@ -475,6 +479,17 @@ def _edits(current: PullRequest, words: Words) -> dict[str, str]:
 
 def _requests(count: int) -> str:
     return "1 pull request is" if count == 1 else f"{count} pull requests are"
+
+
+def checked_url(url: str) -> str:
+    """``url`` if pip can install from it as a git repository, and if a shell and Markdown take it as it is.
+
+    Raises:
+        UsageError: it is no such address.
+    """
+    if not _URL.fullmatch(url):
+        raise UsageError(f"{url[:100]!r} is no address of a git repository: https://HOST/OWNER/NAME")
+    return url
 
 
 def checked_branch(name: str) -> str:

@@ -52,6 +52,8 @@ from learning at all. So the checks here compare what optimizers *consume*:
 ``cleared``
     For programs without an optimizer, where the claim says so: the first leaf gradients that differ are those
     of the original less what was there before the backward call.
+``moved``
+    Nothing but steps moves weights, unless something does in the original. Said where it fails.
 ``feeds``
     Every step consumes gradients of exactly the declared backward calls. They are declared as the source
     writes them; where it writes several losses alike (``losses[name]``), ``entries`` alone tells them apart.
@@ -89,6 +91,17 @@ large to be stored whole are compared by the estimated norm of their difference.
 
 from __future__ import annotations
 
+from gradfix.checks import (
+    COMPARISONS,
+    CONTRADICTION,
+    EFFECTS,
+    NO_NUMBERS,
+    PROMISED,
+    SUBSTANCE,
+    Check,
+    Verdict,
+    missing,
+)
 from gradfix.claims import around, consumption, losses, observed, promises, running, without_optimizer
 from gradfix.claims.around import Surroundings, longest, surroundings
 from gradfix.claims.case import Case
@@ -103,22 +116,7 @@ from gradfix.claims.gradients import (
     same_gradients,
     updates_apart,
 )
-from gradfix.claims.verdicts import (
-    COMPARISONS,
-    CONTRADICTION,
-    EFFECTS,
-    NO_NUMBERS,
-    PROMISED,
-    SUBSTANCE,
-    Check,
-    Faults,
-    Still,
-    Verdict,
-    contradiction,
-    doubted,
-    merge,
-    settled,
-)
+from gradfix.claims.verdicts import Faults, Still, contradiction, doubted, merge, settled
 from gradfix.claims.without_optimizer import by_hand
 from gradfix.codemod import Claim, Effect
 from gradfix.verify.recording import Recording
@@ -157,6 +155,7 @@ def check(
         *consumption.once(case),
         *consumption.meant(case),
         *consumption.consumes(case),
+        *consumption.moved(case),
         *consumption.feeds(case),
         *around.unaltered(case),
     ]
@@ -195,6 +194,7 @@ __all__ = [
     "longest",
     "merge",
     "missed_by",
+    "missing",
     "same_course",
     "same_gradients",
     "settled",

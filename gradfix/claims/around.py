@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gradfix.checks import NO_NUMBERS, Check
 from gradfix.claims.case import Case
 from gradfix.claims.gradients import GROWN, GROWTH, RELATIVE, compare, largest_of, nearly_equal
-from gradfix.claims.verdicts import NO_NUMBERS, Check
 from gradfix.verify.recording import Recording, Step, plural
 
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gradfix import intent
+from gradfix.checks import Check
 from gradfix.claims.around import longest
 from gradfix.claims.case import Case
 from gradfix.claims.course import each_step, summary
 from gradfix.claims.gradients import Course, agreement, compare, follow_steps, leftover
-from gradfix.claims.verdicts import Check
 from gradfix.codemod import Effect
 from gradfix.verify.recording import BY_HAND, Recording, Step, plural
 
@@ -208,6 +208,22 @@ def consumes(case: Case) -> list[Check]:
     if not taken:
         return []
     return [Check("consumes", "holds", f"{each_step(taken.total())} consumes a gradient")]
+
+
+def moved(case: Case) -> list[Check]:
+    """Whether nothing but steps moves the weights of the fixed program, unless something does in the
+    original."""
+    original = longest(case.before, case.reference)
+    stopped = case.reference is None and (original.crash is not None or original.uncaught is not None)
+    if stopped or len(original.optimizers) != len(case.after.optimizers):
+        return []
+    for index, position in sorted(case.after.moved_otherwise - original.moved_otherwise):
+        what = case.after.parameter(index, position)
+        if len(original.steps_of(index)) > 1:
+            return [
+                Check("moved", "fails", f"something else than steps moves {what}, which nothing does before")
+            ]
+    return []
 
 
 def feeds(case: Case) -> list[Check]:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from gradfix.checks import Check
 from gradfix.claims.case import Case
 from gradfix.claims.course import each_step
 from gradfix.claims.gradients import (
@@ -25,7 +26,7 @@ from gradfix.claims.gradients import (
     leftover,
     nearly_equal,
 )
-from gradfix.claims.verdicts import Check, Still
+from gradfix.claims.verdicts import Still
 from gradfix.codemod import Losses
 from gradfix.verify.recording import BY_HAND, Backward, Recording, Step, Values, plural
 
@@ -133,7 +134,7 @@ class _Versions:
         compared, problem = self.consumed(index, steps)
         if problem is None and leftover(steps) and not (listed and leftover(theirs)):
             problem = "a step consumes gradients that an earlier one has consumed"
-        if problem is None and _moved(self.after) - _moved(self.reference):
+        if problem is None and self.displaced_weights(steps, theirs):
             problem = "something else than steps moves weights, which nothing does in the original"
         problem = problem or self.wasted(index, steps, theirs) or self.missed(steps[:compared], theirs)
         if problem is not None:
@@ -143,6 +144,17 @@ class _Versions:
         at = "" if compared == len(steps) else f" at {plural(compared, 'step')}"
         detail += f"; with the weights held still, their {known} are those of the original{at}"
         return Check("entries", "holds", detail, who)
+
+    def displaced_weights(self, steps: Sequence[Step], theirs: Sequence[Step]) -> bool:
+        """Whether weights are not those of the original at a step, or move though they are held still."""
+        if _moved(self.after) - _moved(self.reference):
+            return True
+        # Of an optimizer that is made anew, or of other parameters, they need not be the same.
+        return self.losses == "same" and any(
+            not nearly_equal(a.value, b.value, largest_of(a.value, b.value), RELATIVE)
+            for one, other in zip(theirs, steps)
+            for a, b in zip(one.parameters, other.parameters)
+        )
 
     def consumed(self, index: int, steps: Sequence[Step]) -> tuple[int, str | None]:
         """At how many steps the losses that an optimizer consumes are those of the original; what is strange.
@@ -219,16 +231,21 @@ class _Versions:
         return None
 
     def wasted(self, index: int, steps: Sequence[Step], theirs: Sequence[Step]) -> str | None:
-        """A loss of an optimizer's own whose gradients are cleared before any step, in words.
+        """A loss of an optimizer's own whose gradients no step consumes, in words.
 
-        It is not the fix that does so where the original does and consumes the same all through.
+        Its own are those that it consumes, or consumes in the original. It is not the fix that wastes one
+        where the original does, and consumes the same all through.
         """
-        consumed = _feeds(steps)
-        own = {_loss(self.after.backwards[feed]) for feed in consumed if feed != BY_HAND}
+        consumed, before = _feeds(self.after.steps), _feeds(theirs)
+        own = {_loss(self.after.backwards[feed]) for feed in _feeds(steps) if feed != BY_HAND}
         for event in self.after.events[: self.after.events.index(steps[-1])]:
-            if isinstance(event, Backward) and event.index not in consumed and _loss(event) in own:
-                if any(owner == index for owner, _ in event.reached) and not self.untouched(steps, theirs):
-                    return f"no step consumes what backward call {event.index + 1}, of {_name(event)}, gives"
+            if not isinstance(event, Backward) or event.index in consumed:
+                continue
+            stands = {mate.index for mate in self.mates.get(event.index, ())}
+            if not any(owner == index for owner, _ in event.reached) or self.untouched(steps, theirs):
+                continue
+            if _loss(event) in own or stands & before:
+                return f"no step consumes what backward call {event.index + 1}, of {_name(event)}, gives"
         return None
 
     def untouched(self, steps: Sequence[Step], theirs: Sequence[Step]) -> bool:

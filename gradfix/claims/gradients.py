@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gradfix.claims.verdicts import NO_NUMBERS
+from gradfix.checks import NO_NUMBERS
 from gradfix.verify.recording import BY_HAND, Recording, Step, Values, plural
 
 RELATIVE = 1e-5

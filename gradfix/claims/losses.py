@@ -7,10 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from gradfix import intent
+from gradfix.checks import Check, Verdict
 from gradfix.claims.around import longest, surroundings
 from gradfix.claims.case import Case
 from gradfix.claims.gradients import RELATIVE, Course, agreement, is_zero, largest_of, nearly_equal
-from gradfix.claims.verdicts import Check, Still, Verdict
+from gradfix.claims.verdicts import Still
 from gradfix.codemod import Effect
 from gradfix.verify.recording import Backward, Recording, Values
 

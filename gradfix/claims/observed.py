@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 
+from gradfix.checks import Check
 from gradfix.claims.case import Case
 from gradfix.claims.gradients import compare, leaves_apart
-from gradfix.claims.verdicts import Check
 from gradfix.codemod import Effect
 from gradfix.verify.recording import Graphs, Recording, Step, plural
 
@@ -49,7 +49,6 @@ def _apart(one: Step, other: Step, name: Recording) -> bool:
         found.problem is not None
         or found.unknown is not None
         or (one.settings, one.modules) != (other.settings, other.modules)
-        or [state.feeds for state in one.parameters] != [state.feeds for state in other.parameters]
     )
 
 

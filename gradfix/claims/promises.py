@@ -6,10 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
+from gradfix.checks import Check
 from gradfix.claims.case import Case
 from gradfix.claims.course import each_step
 from gradfix.claims.gradients import RELATIVE, compare, leaves_apart
-from gradfix.claims.verdicts import Check
 from gradfix.verify.recording import Recording, Values, plural
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 
+from gradfix.checks import Check
 from gradfix.claims.around import longest
 from gradfix.claims.case import Case
 from gradfix.claims.course import first_line, missed_by, too_few, until
-from gradfix.claims.verdicts import Check, Faults
+from gradfix.claims.verdicts import Faults
 from gradfix.codemod import Effect
 from gradfix.verify.recording import Failure, Recording
 

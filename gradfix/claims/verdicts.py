@@ -4,38 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
+from gradfix.checks import COMPARISONS, CONTRADICTION, Check
 from gradfix.verify.recording import Failure, Recording
-
-Verdict = Literal["holds", "fails", "not checked"]
-COMPARISONS = frozenset({"unchanged", "reference", "leaves", "same-loss"})
-"""Checks that mean nothing if two runs of the same program differ."""
-EFFECTS = frozenset({"random", "buffers"})
-"""Checks of what surrounds the gradients."""
-CONTRADICTION = "recorder contradiction"
-"""Begins the detail of a check where equal hashes stand for different values."""
-NO_NUMBERS = "and there are no numbers"
-"""Ends the detail of a check where hashes differ, which prove nothing then, in a run without data."""
-PROMISED = frozenset({"modes", "clipped", "scheduled", "cleared"})
-"""The checks that a claim asks for by itself: nothing is proved where one of them could not be made."""
-SUBSTANCE = COMPARISONS | PROMISED | {"entries", "feeds", "kept"}
-"""Checks of which at least one must hold for evidence to be evidence."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at, and what was found."""
-
-    name: str
-    """Stable, see the module's documentation."""
-    verdict: Verdict
-    detail: str
-    """For people: what holds or fails, or why it was not checked."""
-    subject: str = ""
-    """The optimizer it is about, as the script calls it."""
-    by_hash: bool = False
-    """Whether it is about gradients, none was left out, and hashes alone have shown that they are equal."""
 
 
 @dataclass(frozen=True, slots=True)

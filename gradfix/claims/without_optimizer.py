@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gradfix.checks import Check
 from gradfix.claims.case import Case
 from gradfix.claims.gradients import RELATIVE, largest_of, leaves_apart, nearly_equal
-from gradfix.claims.verdicts import Check
 from gradfix.verify.recording import Recording, Values, plural
 
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradfix import project, source
-from gradfix.environment import cache, interpreters, resolve, uv
+from gradfix.environment import bytecode, cache, interpreters, resolve, uv
 from gradfix.environment.cache import Manifest
 from gradfix.environment.distributions import suppliers, why_not
 from gradfix.environment.errors import EnvironmentFailure
 from gradfix.environment.imports import Import, reached
+from gradfix.environment.interpreters import Base
 from gradfix.environment.reading import Stated
 from gradfix.environment.requirements import LeftOut, Requirement, normalised, parse
 from gradfix.environment.resolve import Relaxed
@@ -139,10 +140,9 @@ def ensure(
     needs = paths if isinstance(paths, Plan) else plan(paths, extra)
     if not needs.requirements:
         raise EnvironmentFailure("there is nothing to install: nothing is stated, and no import is known")
-    base = interpreters.resolved(python)
-    version = interpreters.version(base)
+    base = interpreters.base(python)
     texts = [requirement.text for requirement in needs.requirements]
-    folder = cache.home() / cache.digest(texts, base, version, uv.settings())
+    folder = cache.home() / cache.digest(texts, base.executable, base.version, uv.settings())
     manifest = None if refresh else cache.load(folder)
     reused = manifest is not None
     if manifest is None:
@@ -152,27 +152,27 @@ def ensure(
             reused = manifest is not None
             if manifest is None:
                 manifest = cache.make(
-                    folder, lambda building: _fill(building, needs.requirements, base, version, progress)
+                    folder, lambda building: _fill(building, needs.requirements, base, progress)
                 )
     return _built(folder, manifest, needs, reused=reused)
 
 
-def _fill(
-    building: Path, wanted: Sequence[Requirement], base: str, version: str, progress: Progress
-) -> Manifest:
+def _fill(building: Path, wanted: Sequence[Requirement], base: Base, progress: Progress) -> Manifest:
     """Make an environment in an empty folder."""
     work = building / "work"
     work.mkdir(mode=0o700)
     own = uv.Uv(uv.find(), work)
     try:
         progress(f"resolving {_counted(len(wanted), 'requirement')}")
-        series = ".".join(version.split(".")[:2])
-        found = resolve.resolve(wanted, own, base, series, progress)
+        series = ".".join(base.version.split(".")[:2])
+        found = resolve.resolve(wanted, own, base.executable, series, progress)
         if not found.lines:
             names = "; ".join(f"{one.text}: {one.why}" for one in found.missing)
             raise EnvironmentFailure(f"nothing of what is needed can be installed ({names})")
         progress(f"installing {_counted(len(found.lines), 'distribution')}")
-        _install(building, found, own, base)
+        _install(building, found, own, base.executable)
+        progress("compiling what was installed")
+        bytecode.compile_all(building, base.executable)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     progress("measuring what was installed")
@@ -183,7 +183,8 @@ def _fill(
         relaxed=found.relaxed,
         missing=found.missing,
         notes=found.notes,
-        python=version,
+        python=base.version,
+        bases=base.prefixes,
         size=cache.size_of(building),
         created=cache.now(),
     )
@@ -198,13 +199,14 @@ def _install(building: Path, found: resolve.Resolution, own: uv.Uv, base: str) -
     )
     if not made.ok:
         raise EnvironmentFailure(f"uv cannot make an environment: {made.first_line}")
-    # Bytecode is made now: a sandboxed run cannot write it, and would compile all of torch every time.
+    # The environment's interpreter is asked by uv while there is nothing in it yet, and never afterwards: uv
+    # would compile with it.
     done = own.call(
         "pip",
         "install",
         *uv.WHEELS_ONLY,
         "--no-deps",
-        "--compile-bytecode",
+        "--no-compile-bytecode",
         "--python",
         str(cache.executable_of(building)),
         *found.options,

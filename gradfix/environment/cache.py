@@ -23,14 +23,14 @@ from gradfix import files, project, store
 from gradfix.environment.errors import EnvironmentFailure
 from gradfix.environment.requirements import LeftOut
 from gradfix.environment.resolve import Relaxed
+from gradfix.verify.made import MANIFEST
 
 if sys.platform != "win32":
     import fcntl
 
-SCHEMA = 1
+SCHEMA = 2
 """Of the manifest and of how environments are made; another one makes all anew."""
 
-MANIFEST = "gradfix.json"
 BUILDING, REPLACED, LOCK = ".building", ".replaced", ".lock"
 
 
@@ -48,6 +48,8 @@ class Manifest:
     notes: tuple[str, ...]
     python: str
     """The version of Python."""
+    bases: tuple[str, ...]
+    """Where the interpreter is installed that it was made with."""
     size: int
     """In bytes."""
     created: float
@@ -107,7 +109,7 @@ def load(folder: Path) -> Manifest | None:
         table: dict[str, Any] = json.loads(files.read(folder / MANIFEST))
         if table.pop("schema") != SCHEMA or not os.access(executable_of(folder), os.X_OK):
             return None
-        for name in ("requirements", "installed", "modules", "notes"):
+        for name in ("requirements", "installed", "modules", "notes", "bases"):
             table[name] = tuple(table[name])
         table["relaxed"] = tuple(Relaxed(**one) for one in table["relaxed"])
         table["missing"] = tuple(LeftOut(**one) for one in table["missing"])

@@ -7,44 +7,51 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from gradfix import programs
 from gradfix.environment.errors import EnvironmentFailure
-from gradfix.verify import starting
+from gradfix.verify import made, starting
 
-_VERSION = "import sys; print('.'.join(map(str, sys.version_info[:3])))"
+_BASE = (
+    "import json, sys\n"
+    "print(json.dumps(['.'.join(map(str, sys.version_info[:3])), sys.base_prefix, sys.base_exec_prefix]))"
+)
 _LACKING = (
     "import importlib.util, json, sys\n"
     "print(json.dumps([name for name in json.load(sys.stdin) if importlib.util.find_spec(name) is None]))"
 )
 
 
-def resolved(python: str | None) -> str:
+class Base(NamedTuple):
+    """The interpreter that an environment is made with."""
+
+    executable: str
+    version: str
+    """As ``3.11.9``."""
+    prefixes: tuple[str, ...]
+    """Where it is installed."""
+
+
+def base(python: str | None) -> Base:
     """The interpreter that an environment is made with: ``python`` if it is given, else gradfix's own.
 
     Raises:
         EnvironmentFailure: It is not one that can be run.
     """
     if python is None:
-        return sys.executable
+        version = ".".join(map(str, sys.version_info[:3]))
+        return Base(sys.executable, version, made.bases_of_this())
     found = programs.find(os.path.expanduser(python))
     if found is None:
         raise EnvironmentFailure(f"{python} is not an interpreter that can be run")
-    return found
-
-
-def version(python: str) -> str:
-    """The version of an interpreter, as ``3.11.9``.
-
-    Raises:
-        EnvironmentFailure: It does not say.
-    """
-    if python == sys.executable:
-        return ".".join(map(str, sys.version_info[:3]))
-    said = _asked(python, _VERSION).strip()
-    if not said or not said.replace(".", "").isdigit():
-        raise EnvironmentFailure(f"{python} is not a Python 3 that can be run")
-    return said
+    if made.environment_of(found) is not None:
+        raise EnvironmentFailure(f"{python} is in an environment that gradfix has made: name one of your own")
+    try:
+        version, *prefixes = json.loads(_asked(found, _BASE))
+    except ValueError as error:
+        raise EnvironmentFailure(f"{python} is not a Python 3 that can be run") from error
+    return Base(found, version, tuple(prefixes))
 
 
 def lacking(python: str, modules: Sequence[str]) -> list[str]:
@@ -53,6 +60,9 @@ def lacking(python: str, modules: Sequence[str]) -> list[str]:
     Raises:
         EnvironmentFailure: It does not say.
     """
+    if (environment := made.environment_of(python)) is not None:
+        has = {*modules_in(Path(environment.folder)), *sys.stdlib_module_names}
+        return [name for name in modules if name not in has]
     try:
         found = json.loads(_asked(python, _LACKING, json.dumps(list(modules))))
     except ValueError as error:

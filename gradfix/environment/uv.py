@@ -24,6 +24,7 @@ SECONDS = 3600
 """For one call, the longest of which downloads."""
 
 _UNWANTED = (
+    "UV_COMPILE_BYTECODE",
     "UV_NO_BINARY",
     "UV_NO_BINARY_PACKAGE",
     "UV_SYSTEM_PYTHON",
@@ -116,7 +117,7 @@ def find() -> str:
         pass
     found = programs.find("uv")
     if found is None:
-        raise EnvironmentFailure("there is no uv: pip install 'gradfix[env]', or put uv on PATH")
+        raise EnvironmentFailure("there is no uv: pip install uv, or put uv on PATH")
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from gradfix.codemod import Finding, Span
-from gradfix.printable import printable
+from gradfix.printable import characters, printable
 from gradfix.source import character_column
 
 WIDTH = 110
@@ -73,11 +73,8 @@ def _cells(line: str) -> list[str]:
     """What each character of ``line`` looks like: tabs as spaces, what could steer a terminal written out."""
     cells: list[str] = []
     column = 0
-    for character in line:
-        if character == "\t":
-            cell = " " * (_TAB - column % _TAB)
-        else:
-            cell = printable(character)
+    for character, shown in zip(line, characters(line)):
+        cell = " " * (_TAB - column % _TAB) if character == "\t" else shown
         cells.append(cell)
         column += _width(cell)
     return cells

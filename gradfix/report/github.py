@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from gradfix.printable import printable
 from gradfix.report import json
 from gradfix.report.places import below
 from gradfix.results import Report
@@ -33,8 +34,11 @@ def of_report(report: Report) -> str:
 
 
 def _data(text: str) -> str:
-    """A message, with what would end it written in another way."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """A message on one line, with what would end it written in another way.
+
+    It is shown in the log of the job, which is a terminal, and beside the code.
+    """
+    return printable(text).replace("%", "%25")
 
 
 def _property(text: str) -> str:

@@ -28,7 +28,8 @@ def _issue(one: dict[str, Any], root: str, seen: Counter[tuple[str, str, str]]) 
     path = below(one["filename"], root)
     # What moves within its file stays the same issue; equal ones are told apart by their order.
     known = (path, one["code"], one["message"])
-    digest = hashlib.sha256("\0".join([*known, str(seen[known])]).encode()).hexdigest()
+    material = "\0".join([*known, str(seen[known])]).encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(material).hexdigest()
     seen[known] += 1
     return {
         "check_name": one["code"],

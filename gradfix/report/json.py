@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradfix import certificate
 from gradfix.codemod import Span
+from gradfix.printable import encodable
 from gradfix.results import Attempt, FileReport, Judged, Plan, Repaired, Report, Reported
 from gradfix.source import Problem, character_column, split_lines
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from gradfix.verify.runner import Evidence
 
 _Json = dict[str, Any]
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def of_report(report: Report) -> str:
@@ -94,8 +97,15 @@ def of_rerun(found: Certificate, file: Path | None, evidence: Evidence) -> str:
 
 
 def dump(value: object) -> str:
-    """A value as indented JSON, with a newline at the end."""
-    return json.dumps(value, indent=2) + "\n"
+    """A value as indented JSON in ASCII, with a newline at the end.
+
+    A byte of a file name that is no UTF-8 is written out (``\\xe9``): what Python keeps it as, half a pair of
+    UTF-16, is refused by many readers of JSON, and the whole report with it.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    text = _NOT_ASCII.sub(lambda found: json.dumps(encodable(found[0]))[1:-1], text)
+    # Two of these signs stand in texts alone, where a job that prints them would take them for an order.
+    return text.replace("##", "#\\u0023") + "\n"
 
 
 def _repaired(file: Repaired) -> _Json:

@@ -62,10 +62,10 @@ def _result(one: _Json, rule: int, root: str) -> _Json:
         "ruleId": one["code"],
         "ruleIndex": rule,
         "level": LEVELS[one["severity"]],
-        "message": {"text": one["message"]},
+        "message": {"text": _text(one["message"])},
         "locations": [_location(artifact, one)],
         "relatedLocations": [
-            {"id": number, "message": {"text": note["message"]}, **_location(artifact, note)}
+            {"id": number, "message": {"text": _text(note["message"])}, **_location(artifact, note)}
             for number, note in enumerate(one["notes"])
         ],
     }
@@ -74,11 +74,17 @@ def _result(one: _Json, rule: int, root: str) -> _Json:
     return result
 
 
+def _text(message: str) -> str:
+    """A message without links: readers make one of ``[text](target)``, which code may look like."""
+    return message.replace("](", "] (")
+
+
 def _artifact(path: str, root: str) -> _Json:
     name = below(path, root)
     if os.path.isabs(name):
         return {"uri": Path(name).as_uri()}
-    return {"uri": quote(name), "uriBaseId": "%SRCROOT%"}
+    # The bytes of the name: not all names are text.
+    return {"uri": quote(os.fsencode(name)), "uriBaseId": "%SRCROOT%"}
 
 
 def _location(artifact: _Json, at: _Json) -> _Json:
@@ -101,6 +107,6 @@ def _fix(fix: _Json, artifact: _Json) -> _Json:
         for edit in fix["edits"]
     ]
     return {
-        "description": {"text": f"{fix['message']} ({fix['applicability']})"},
+        "description": {"text": _text(f"{fix['message']} ({fix['applicability']})")},
         "artifactChanges": [{"artifactLocation": artifact, "replacements": replacements}],
     }

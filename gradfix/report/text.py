@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gradfix.codemod import Applicability, Codemod, Finding, Severity, Unanalysed
 from gradfix.errors import spelled
-from gradfix.printable import printable
+from gradfix.printable import leading, printable
 from gradfix.results import Attempt, Explanation, Judged, Outcome, Plan, Repaired, Report, Reported
 from gradfix.source import character_column, split_lines
 
@@ -196,7 +196,9 @@ class Text:
         span = finding.span
         column = character_column(lines[span.line - 1], span.column) if span.line <= len(lines) else 1
         colour = _SEVERITIES[finding.severity or Severity.ERROR]
-        return f"{self._paint(path, _BOLD)}:{span.line}:{column}: {self._paint(finding.code, colour)}"
+        return (
+            f"{self._paint(leading(path), _BOLD)}:{span.line}:{column}: {self._paint(finding.code, colour)}"
+        )
 
     def _attempt(self, file: Repaired, attempt: Attempt, margin: str) -> Iterator[str]:
         """What was rewritten, and what running both versions showed."""
@@ -363,7 +365,7 @@ def summary_of_undone(undone: Undone, dry_run: bool) -> str:
         return "Nothing to take back: every file is as it was before the last apply"
     files = _count(len(undone.changes), "file") if undone.changes else "nothing"
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(undone.journal.time))
-    told = "".join(f"{printable(change.path)}\n" for change in undone.changes)
+    told = "".join(f"{printable(leading(change.path))}\n" for change in undone.changes)
     return f"{told}{'Would take' if dry_run else 'Took'} back {files} of the apply of {at}"
 
 

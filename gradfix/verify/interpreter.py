@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradfix import programs, trust
-from gradfix.verify import starting
+from gradfix.printable import printable
+from gradfix.verify import made, starting
 from gradfix.verify.command import project_root
 
 NAMES = (".venv", "venv", "env")
@@ -32,29 +33,22 @@ class Interpreter:
 def choose_interpreter(path: Path, explicit: str | Interpreter | None = None) -> Interpreter | str:
     """The interpreter for the script at ``path``, or the reason why there is none.
 
-    ``explicit`` wins; otherwise the first of these that has torch: a virtual environment named
-    ``.venv``, ``venv`` or ``env`` beside the script or above it, the active one, gradfix's own. What may have
-    come with the code is not started (see :mod:`gradfix.trust`).
+    ``explicit`` wins; otherwise the first of these that has torch: a virtual environment named ``.venv``,
+    ``venv`` or ``env`` beside the script or above it that the user has allowed; the active one; one beside
+    the script that the user allows when asked; gradfix's own (see :mod:`gradfix.trust`).
     """
     code = (project_root(path),)
     if explicit is not None:
         return _explicit(explicit, code)
-    passed_over: list[str] = []
     tried: list[str] = []
-    for executable, chosen in _candidates(path):
-        if not chosen:
-            decided = trust.verdict(executable)
-            if not decided.allowed:
-                passed_over.append(not_started(executable, decided.why))
-                continue
-            chosen = f"{trust.shown(executable)} ({decided.why})"
-        tried.append(chosen)
+    refused: list[str] = []
+    for executable, chosen in _candidates(path, refused):
         if _has_torch(executable, code):
-            return Interpreter(executable, chosen, tuple(passed_over))
-        passed_over.append(f"not used: {chosen} has no torch")
-    reason = f"no interpreter has torch (tried {', '.join(dict.fromkeys(tried))}); name one with --python"
-    refused = [line for line in passed_over if line.startswith(_NOT_STARTED)]
-    return "; ".join([reason, *refused])
+            unused = (f"not used: {one} has no torch" for one in dict.fromkeys(tried))
+            return Interpreter(executable, chosen, (*refused, *unused))
+        tried.append(chosen)
+    told = f"torch is not in {' nor in '.join(dict.fromkeys(tried))}"
+    return "; ".join([told, *(refused or ["name an interpreter that has it with --python"])])
 
 
 def usual_interpreter() -> Interpreter | str:
@@ -68,13 +62,14 @@ def usual_interpreter() -> Interpreter | str:
     return f"torch is not in {where}; activate the environment that has it, or name its --python"
 
 
-_NOT_STARTED = "not started: "
-
-
-def not_started(executable: str, why: str) -> str:
-    """What is said of an interpreter that is not started, and how to allow it."""
-    shown = trust.shown(executable)
-    return f"{_NOT_STARTED}{shown} {trust.printable(why)}; allow it with `gradfix trust {shlex.quote(shown)}`"
+def not_started(executable: str, decided: trust.Verdict) -> str:
+    """What is said of an interpreter that is not started, and what its user can do."""
+    name = shlex.quote(trust.shown(executable))
+    ways = [f"run `gradfix trust {name}`"] if decided.askable else []
+    ways += ["activate it"] if trust.interpreter_in(trust.subject_of(executable)) else []
+    ways += [f"give --python {shlex.quote(printable(os.path.relpath(executable)))}"]
+    told = ", ".join(ways[:-1]) + " or " * (len(ways) > 1) + ways[-1]
+    return f"not started: {name}, which {printable(decided.why)}: {told}"
 
 
 def configured_interpreter(named: str) -> Interpreter | str:
@@ -87,10 +82,10 @@ def configured_interpreter(named: str) -> Interpreter | str:
     chosen = f"{trust.shown(found)} (tool.gradfix.verify.python"
     if found == programs.find(os.path.basename(found)):
         return Interpreter(found, f"{os.path.basename(found)} on PATH (tool.gradfix.verify.python)")
-    decided = trust.verdict(found)
+    decided = trust.verdict(found, ask=True)
     if decided.allowed:
         return Interpreter(found, f"{chosen}; {decided.why})")
-    return not_started(found, decided.why)
+    return not_started(found, decided)
 
 
 def _explicit(explicit: str | Interpreter, code: tuple[Path, ...]) -> Interpreter | str:
@@ -102,27 +97,48 @@ def _explicit(explicit: str | Interpreter, code: tuple[Path, ...]) -> Interprete
     return explicit if _has_torch(explicit.executable, code) else f"{explicit.executable} has no torch"
 
 
-def _candidates(path: Path) -> Iterator[tuple[str, str]]:
-    """Interpreters, and how each is chosen: an empty text for those of which it has to be decided."""
+def _candidates(path: Path, refused: list[str]) -> Iterator[tuple[str, str]]:
+    """Interpreters that are started, and how each is chosen; what is said of others goes to ``refused``."""
+    beside = [(executable, trust.verdict(executable)) for executable in _beside(path)]
+    yield from (_described(*one) for one in beside if one[1].allowed)
+    *active, own = _at_hand()
+    yield from active
+    # Who has activated one that will do is not asked about others.
+    for executable, decided in beside:
+        if not decided.allowed:
+            decided = trust.verdict(executable, ask=True)
+            if decided.allowed:
+                yield _described(executable, decided)
+            else:
+                refused.append(not_started(executable, decided))
+    yield own
+
+
+def _described(executable: str, decided: trust.Verdict) -> tuple[str, str]:
+    return executable, f"{trust.shown(executable)} ({decided.why})"
+
+
+def _beside(path: Path) -> Iterator[str]:
     # Without `..`, so that what is decided upon and what is started are one.
     for folder in Path(os.path.abspath(path)).parents:
         for name in NAMES:
             executable = trust.interpreter_in(folder / name)
             if executable is not None:
-                yield executable, ""
-    yield from _at_hand()
+                yield executable
 
 
 def _at_hand() -> Iterator[tuple[str, str]]:
-    """Interpreters that the user has started already, or has had set up."""
-    active = os.environ.get("VIRTUAL_ENV")
-    if active and os.path.isabs(active) and (executable := trust.interpreter_in(active)):
-        yield executable, trust.ACTIVE
+    """Interpreters that the user has activated; and at last, the one that runs gradfix."""
+    for folder in trust.active():
+        if (executable := trust.interpreter_in(folder)) is not None:
+            yield executable, trust.ACTIVE
     yield sys.executable, trust.OWN
 
 
 def _has_torch(executable: str, code: Collection[Path] = ()) -> bool:
     """Whether an interpreter finds torch outside the ``code``; it does not import it."""
+    if (environment := made.environment_of(executable)) is not None:
+        return environment.has("torch")
     return _finds_torch(executable, frozenset(starting.environment(code).items()))
 
 

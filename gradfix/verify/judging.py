@@ -617,7 +617,7 @@ def _other_order(trial: _Trial, repair: Repair) -> _Apart | None:
         return _Apart("there is no optimizer")
     for seed in trial.seeds:
         model, run = trial.repaired(repair, seed), trial.judged(seed)
-        if _moved_otherwise(model) != _moved_otherwise(run):
+        if model.moved_otherwise != run.moved_otherwise:
             return _Apart("something other than the steps moves the weights")
         kept = kept_apart(model, run, in_earnest=False)
         if kept is not None:
@@ -713,7 +713,7 @@ def _in_earnest(one: Recording, other: Recording, seed: int) -> _Apart | None:
     apart = _apart(one, other, seed)
     if apart is not None and apart.known:
         return apart
-    for index, place in sorted(_moved_otherwise(one) ^ _moved_otherwise(other)):
+    for index, place in sorted(one.moved_otherwise ^ other.moved_otherwise):
         what = one.parameter(index, place)
         return _Apart(f"in one version something other than the steps moves {what} (seed {seed})")
     kept = kept_apart(one, other, in_earnest=apart is None)
@@ -854,20 +854,6 @@ def _settings_apart(one: Recording, other: Recording) -> str | None:
         if a is None or b is None or (a.kind, a.settings) != (b.kind, b.settings):
             return "the optimizers are not those of the original"
     return None
-
-
-def _moved_otherwise(run: Recording) -> frozenset[tuple[int, int]]:
-    """The parameters, by optimizer and position, that something other than their optimizer's steps moves."""
-    found: set[tuple[int, int]] = set()
-    for optimizer in run.optimizers:
-        steps = run.steps_of(optimizer.index)
-        later = [tuple(state.value for state in step.parameters) for step in steps[1:]]
-        if optimizer.index < len(run.weights):
-            later.append(run.weights[optimizer.index])
-        for step, weights in zip(steps, later):
-            pairs = enumerate(zip(step.after or (), weights))
-            found.update((optimizer.index, place) for place, (a, b) in pairs if a.digest != b.digest)
-    return frozenset(found)
 
 
 def _stale(trial: _Trial) -> bool:
@@ -1086,7 +1072,7 @@ def _steps_well(original: Recording, run: Recording) -> bool:
         return False
     if _retains(run) and not _retains(original):
         return False
-    if not _moved_otherwise(run) <= _moved_otherwise(original):
+    if not run.moved_otherwise <= original.moved_otherwise:
         return False
     fresh = not any(claims.leftover(run.steps_of(optimizer.index)) for optimizer in run.optimizers)
     return fresh and all(step.consumes for step in run.steps)

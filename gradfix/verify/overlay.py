@@ -49,8 +49,8 @@ class Overlay:
     Args:
         scratch: The folder that the run may write to.
         folders: The project's folders from its root down to the script's own.
-        withheld: Matches the names in these that the sandbox does not let be read. To the script they are
-            not there, so that it goes on as it does where nobody has such a file.
+        withheld: Matches the names below these that the sandbox does not let be read. To the script they
+            are not there, so that it goes on as it does where nobody has such a file.
     """
 
     def __init__(self, scratch: str, folders: list[str], withheld: re.Pattern[str]) -> None:
@@ -101,12 +101,11 @@ class Overlay:
         """Whether the sandbox keeps what lies at an absolute path from the run."""
         if absolute.startswith(self.installed):
             return False
-        for folder in self.folders:
-            if absolute.startswith(folder):
-                name = absolute[len(folder) :].partition(os.sep)[0]
-                if self.withheld.match(name) and folder + name + os.sep not in self.folders:
-                    return True
-        return False
+        path = os.path.join(absolute, "")
+        around = [folder for folder in self.folders if path.startswith(folder)]
+        return bool(around) and any(
+            self.withheld.match(name) for name in path[len(around[-1]) :].split(os.sep) if name
+        )
 
     def reading(self, path: str) -> str:
         """The place to read ``path`` from; one where there is nothing, if the script sees nothing there."""

@@ -9,6 +9,13 @@ only, and no syntax newer than Python 3.9. Two ways to call it::
                                 process for each (so many at a time), answer a line of JSON when one is over;
                                 FOLDER is removed if the caller ends before, and HELD says what the kernel
                                 holds, by commas (see ``sandbox.Level``)
+    python probe.py --serve WORKERS FOLDER HELD EXECUTABLE PREFIX...
+                                the same for an interpreter of which nothing may run outside the sandbox: this
+                                one imports nothing, and each of the processes becomes that one once it is
+                                confined. It is installed below these prefixes
+    python probe.py --confined JOB EVENTS VALUES
+                                what it becomes: run the job in a process that is confined already; the
+                                arguments are descriptors
 
 A job is a JSON object: ``path`` (the file under test), ``source`` (the text to run in its place), ``root``
 (the project's folder), ``folder`` (where to write), ``command`` (how the user runs it: ``entry``, the script
@@ -241,7 +248,7 @@ def memory(flat: torch.Tensor) -> Any:
 class Recorder:
     """Watches one run and writes its events."""
 
-    def __init__(self, job: dict[str, Any]) -> None:
+    def __init__(self, job: dict[str, Any], events: int, values: int) -> None:
         self.job = job
         self.path: str = job["path"]
         self.root: str = os.path.join(job["root"], "")
@@ -250,8 +257,8 @@ class Recorder:
         self.overlay: Any = None
         self.lock = threading.RLock()
         self.clock = clock.Clock()
-        self.events = open(os.path.join(job["folder"], "events.jsonl"), "w", encoding="utf-8")  # noqa: SIM115
-        self.values = open(os.path.join(job["folder"], "values.bin"), "wb")  # noqa: SIM115
+        self.events = os.fdopen(events, "w", encoding="utf-8")
+        self.values = os.fdopen(values, "wb")
         self.offset = 0
         self.writing = 0
         self.overdue: Any = None
@@ -1202,25 +1209,32 @@ DESCRIPTORS = 1024
 
 def limit(limits: dict[str, Any]) -> None:
     """Bound memory, processor time, open files and the size of files, where the system can."""
-    try:
+    bound(limits)
+    with contextlib.suppress(ImportError, OSError), open("/proc/self/statm") as status:
         import resource
-    except ImportError:
-        return
-    used = 0
-    with contextlib.suppress(OSError), open("/proc/self/statm") as status:
-        used = int(status.read().split()[0]) * resource.getpagesize()
-    # Torch's libraries alone map gigabytes that are never touched, so the bound is on growth.
-    bounds = [("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", limits["file"]), ("RLIMIT_NOFILE", DESCRIPTORS)]
+
+        # Torch's libraries alone map gigabytes that are never touched, so the bound is on growth.
+        lower("RLIMIT_AS", int(status.read().split()[0]) * resource.getpagesize() + limits["memory"])
+
+
+def bound(limits: dict[str, Any], more: int = 0) -> None:
+    """Bound all that but memory; a run may take so many seconds ``more``."""
+    lower("RLIMIT_CORE", 0)
+    lower("RLIMIT_FSIZE", limits["file"])
+    lower("RLIMIT_NOFILE", DESCRIPTORS)
     # For whatever should outlive the server, which ends runs by the clock.
-    bounds.append(("RLIMIT_CPU", int(limits["seconds"]) * (os.cpu_count() or 1) + 10))
-    if used:
-        bounds.append(("RLIMIT_AS", used + limits["memory"]))
-    for name, bound in bounds:
-        with contextlib.suppress(ValueError, OSError, AttributeError):
-            kind = getattr(resource, name)
-            highest = resource.getrlimit(kind)[1]
-            bound = bound if highest == resource.RLIM_INFINITY else min(bound, highest)
-            resource.setrlimit(kind, (bound, bound))
+    lower("RLIMIT_CPU", (int(limits["seconds"]) + more) * (os.cpu_count() or 1) + 10)
+
+
+def lower(name: str, bound: int) -> None:
+    """Lower a limit of this process, where the system has it."""
+    with contextlib.suppress(ImportError, ValueError, OSError, AttributeError):
+        import resource
+
+        kind = getattr(resource, name)
+        highest = resource.getrlimit(kind)[1]
+        bound = bound if highest == resource.RLIM_INFINITY else min(bound, highest)
+        resource.setrlimit(kind, (bound, bound))
 
 
 def seed_all(seed: int) -> None:
@@ -1255,31 +1269,64 @@ def installed() -> Any:
     return sandbox.interpreter_files()
 
 
+class Looking:
+    """Looks through projects and folders of data for what runs may read of them."""
+
+    SLOW = 0.1
+    """Seconds from which on it is not done again for the next run."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, tuple[Any, float]] = {}
+        """What was found, and how long that took."""
+
+    def refresh(self, job: dict[str, Any]) -> None:
+        """Look again, where that is quick: there may be new files."""
+        if self.known.get(self.key(job), (None, 0.0))[1] < self.SLOW:
+            self.known.pop(self.key(job), None)
+        self.found(job)
+
+    def found(self, job: dict[str, Any]) -> Any:
+        """What this job may read, beside its interpreter."""
+        key = self.key(job)
+        if key not in self.known:
+            began = perf_counter()
+            project, data = sandbox.project_files(*key[:2]), sandbox.data_folders(list(key[2]))
+            files = sandbox.Readable(project.whole + data.whole, project.listed + data.listed)
+            self.known[key] = files, perf_counter() - began
+        return self.known[key][0]
+
+    def key(self, job: dict[str, Any]) -> tuple[str, str, tuple[str, ...]]:
+        return job["root"], job["path"], tuple(job["command"]["readable"])
+
+
+given = Looking()
+
+
 def scratch_of(job: dict[str, Any]) -> str:
     """The folder that a run may write to."""
     return os.path.join(job["folder"], "scratch")
 
 
-def confine(job: dict[str, Any], channel: socket.socket | None, held: Collection[str] = ()) -> None:
+def confine(
+    job: dict[str, Any], channel: socket.socket | None, held: Collection[str] = (), own: Any = None
+) -> None:
     """Enter the sandbox that the job names; ``channel`` leads to the supervisor.
 
     Args:
         held: What the kernel holds of it (see ``sandbox.Level``).
+        own: What the interpreter may read of itself, if it is not this one.
 
     Raises:
         SandboxError: if it is not to be had.
     """
-    own, project = installed(), sandbox.project_files(job["root"], job["path"])
-    data = sandbox.data_folders(job["command"]["readable"])
+    own, files = own or installed(), given.found(job)
     limits, scratch = job["limits"], scratch_of(job)
     # Within another program's sandbox `/dev/shm` is private already.
     private = job["shared"] and job["level"] == sandbox.LANDLOCK
     box = sandbox.Confinement(
         job["level"],
         # Stand-ins are loaded when a script asks for what they stand for.
-        sandbox.Readable(
-            [STANDINS, *own.whole, *project.whole, *data.whole], own.listed + project.listed + data.listed
-        ),
+        sandbox.Readable([STANDINS, *own.whole, *files.whole], own.listed + files.listed),
         scratch,
         sandbox.Private(limits["memory"], limits["disk"], limits["files"]) if private else None,
         limits["tasks"] if sandbox.TASKS in held else 0,
@@ -1349,6 +1396,21 @@ def group_of_one() -> None:
     torch.distributed.distributed_c10d.init_process_group = init
 
 
+def opened(job: dict[str, Any]) -> tuple[int, int]:
+    """Open what a run writes its record to; its standard streams lead elsewhere from here on."""
+    folder, scratch = job["folder"], scratch_of(job)
+    os.makedirs(scratch, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+    for name, descriptor in (("stdout.txt", 1), ("stderr.txt", 2)):
+        os.dup2(os.open(os.path.join(folder, name), flags, 0o600), descriptor)
+    os.dup2(terminal(), 0)
+    os.chdir(scratch)
+    events, values = (
+        os.open(os.path.join(folder, name), flags, 0o600) for name in ("events.jsonl", "values.bin")
+    )
+    return events, values
+
+
 def run(
     job: dict[str, Any], channel: socket.socket | None = None, held: Collection[str] = (), group: Any = None
 ) -> None:
@@ -1357,17 +1419,7 @@ def run(
     Args:
         group: The control group that it is to be in, if there is one.
     """
-    import torch
-
-    folder, command = job["folder"], job["command"]
-    scratch = scratch_of(job)
-    os.makedirs(scratch, exist_ok=True)
-    for name, descriptor in (("stdout.txt", 1), ("stderr.txt", 2)):
-        opened = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        os.dup2(opened, descriptor)
-    os.dup2(terminal(), 0)
-    os.chdir(scratch)
-    recorder = Recorder(job)
+    recorder = Recorder(job, *opened(job))
     limit(job["limits"])
     try:
         if group is not None:
@@ -1376,6 +1428,78 @@ def run(
     except Exception as error:
         recorder.emit("trouble", message="the sandbox could not be set up: " + str(error))
         recorder.finish("trouble")
+    record(recorder, job)
+
+
+def trouble(events: int, message: str) -> None:
+    """Leave as a run that could not be begun, for this reason."""
+    for line in ({"event": "trouble", "message": message}, {"event": "end", "how": "trouble"}):
+        os.write(events, json.dumps(line).encode() + b"\n")
+    os._exit(0)
+
+
+class Stranger:
+    """An interpreter of which nothing may run outside the sandbox.
+
+    Args:
+        executable: Its path.
+        prefixes: The folders that it and the interpreter it was made with are installed in.
+    """
+
+    def __init__(self, executable: str, prefixes: list[str]) -> None:
+        self.executable = executable
+        files = sandbox.environment_files(prefixes)
+        self.files = sandbox.Readable([HERE, *files.whole], files.listed)
+
+    def run(
+        self, job: dict[str, Any], channel: socket.socket, held: Collection[str], group: Any = None
+    ) -> None:
+        """As :func:`run`: this process is confined, and then becomes that interpreter."""
+        events, values = opened(job)
+        # It cannot open this any more then: only the folder `scratch` below it is given to it.
+        told = os.open(os.path.join(job["folder"], JOB), os.O_RDONLY)
+        bound(job["limits"], IMPORTING)
+        try:
+            if group is not None:
+                group.join()
+            confine(job, channel, held, self.files)
+        except Exception as error:
+            trouble(events, "the sandbox could not be set up: " + str(error))
+        descriptors = [told, events, values]
+        for one in descriptors:
+            os.set_inheritable(one, True)
+        command = [self.executable, os.path.join(HERE, "probe.py"), "--confined", *map(str, descriptors)]
+        try:
+            os.execv(self.executable, command)
+        except OSError as error:
+            trouble(events, "the sandbox does not let " + self.executable + " be started: " + str(error))
+
+
+JOB = "job.json"
+"""The file of a job in its folder."""
+IMPORTING = 60
+"""Seconds that an interpreter may take to import torch, where each run has one of its own."""
+
+
+def confined(told: int, events: int, values: int) -> None:
+    """Run the job that the descriptor ``told`` leads to, in a process that is confined already."""
+    with os.fdopen(told, encoding="utf-8") as file:
+        job = json.load(file)
+    try:
+        warm()
+    except Exception as error:
+        trouble(events, "torch cannot be imported: " + type(error).__name__ + ": " + str(error))
+    for one in (events, values):
+        os.set_inheritable(one, False)
+    limit(job["limits"])
+    record(Recorder(job, events, values), job)
+
+
+def record(recorder: Recorder, job: dict[str, Any]) -> None:
+    """Run a job in a process that is confined, to its end."""
+    import torch
+
+    command, scratch = job["command"], scratch_of(job)
     with contextlib.suppress(OSError):
         os.chdir(command["cwd"])
     surround(recorder, job, scratch)
@@ -1660,8 +1784,17 @@ class Server:
 
     GRACE = 3.0
 
-    def __init__(self, workers: int, held: Collection[str] = (), groups: Any = None, name: str = "") -> None:
+    def __init__(
+        self,
+        workers: int,
+        held: Collection[str] = (),
+        groups: Any = None,
+        name: str = "",
+        stranger: Stranger | None = None,
+    ) -> None:
         self.workers = workers
+        self.stranger = stranger
+        """The interpreter that jobs are run in, if it is another one."""
         self.held = held
         """What the kernel holds of runs (see ``sandbox.Level``)."""
         self.groups = groups
@@ -1692,8 +1825,11 @@ class Server:
         import select
 
         try:
-            self.say(ready=warm())
-            installed()
+            if self.stranger is None:
+                self.say(ready=warm())
+                installed()
+            else:
+                self.say(ready={})
             sandbox.adopt_orphans()
         except Exception as error:
             self.say(fatal=type(error).__name__ + ": " + str(error))
@@ -1723,12 +1859,13 @@ class Server:
         """Fork a process for the job in the file ``name``."""
         with open(name, encoding="utf-8") as file:
             job = json.load(file)
-        if job["schema"] and not self.equipped:
+        if job["schema"] and not self.equipped and self.stranger is None:
             # Once for all that follow: compiling them takes most of a second, and nothing keeps the result.
             load_standins()
             gc.freeze()
             self.equipped = True
         self.count += 1
+        given.refresh(job)
         group = None
         if sandbox.CGROUP in self.held:
             limits, own = job["limits"], self.name + "-" + str(self.count)
@@ -1744,7 +1881,8 @@ class Server:
                 os.setsid()
                 os.nice(NICER)
                 close_all_but(theirs.fileno())
-                run(job, theirs, self.held, group)
+                begin = run if self.stranger is None else self.stranger.run
+                begin(job, theirs, self.held, group)
             except BaseException:
                 traceback.print_exc()
             finally:
@@ -1754,9 +1892,10 @@ class Server:
             child,
             job["folder"],
             job["limits"],
-            self.GRACE,
+            self.GRACE + (IMPORTING if self.stranger else 0),
             clock.Clock(child),
             bounded=group is not None or sandbox.TASKS in self.held,
+            unlimited=self.stranger is not None,
             cgroup=group,
         )
         watch.connect(ours)
@@ -1792,7 +1931,7 @@ def close_all_but(kept: int) -> None:
                 os.close(descriptor)
 
 
-def serve(workers: int, folder: str, held: Collection[str]) -> None:
+def serve(workers: int, folder: str, held: Collection[str], stranger: Stranger | None = None) -> None:
     """Serve under a guard, which removes ``folder`` if the caller ends before."""
     name = str(os.getpid())
     groups = None
@@ -1811,13 +1950,17 @@ def serve(workers: int, folder: str, held: Collection[str]) -> None:
 
     if hasattr(os, "fork"):
         companion("guard").guarded(companion("namespaces") if sandbox.PROCESSES in held else None, clean)
-    Server(workers, held, groups, name).serve()
+    Server(workers, held, groups, name, stranger).serve()
 
 
 def main(arguments: list[str]) -> None:
     """See the module's docstring."""
     if arguments[:1] == ["--serve"]:
-        serve(int(arguments[1]), arguments[2], arguments[3].split(","))
+        stranger = Stranger(arguments[4], arguments[5:]) if arguments[4:] else None
+        serve(int(arguments[1]), arguments[2], arguments[3].split(","), stranger)
+        return
+    if arguments[:1] == ["--confined"]:
+        confined(*map(int, arguments[1:]))
         return
     with open(arguments[0], encoding="utf-8") as file:
         job = json.load(file)

@@ -388,6 +388,21 @@ class Recording:
             turns[step.optimizer] += 1
         return ledger.Ledger(calls, tuple(steps))
 
+    @cached_property
+    def moved_otherwise(self) -> frozenset[tuple[int, int]]:
+        """The parameters, by optimizer and position, that something other than their optimizer's steps moves,
+        if updates were recorded."""
+        found: set[tuple[int, int]] = set()
+        for optimizer in self.optimizers:
+            steps = self.steps_of(optimizer.index)
+            later = [tuple(state.value for state in step.parameters) for step in steps[1:]]
+            if optimizer.index < len(self.weights):
+                later.append(self.weights[optimizer.index])
+            for step, weights in zip(steps, later):
+                pairs = enumerate(zip(step.after or (), weights))
+                found.update((optimizer.index, place) for place, (a, b) in pairs if a.digest != b.digest)
+        return frozenset(found)
+
     def receivers(self, feeds: Sequence[int]) -> frozenset[str | None]:
         """What the backward calls differentiate (``None`` among them: unknown or by hand)."""
         return frozenset(None if f == BY_HAND else self.backwards[f].place.receiver for f in feeds)

@@ -20,6 +20,7 @@ import os
 import queue
 import re
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -31,11 +32,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
-from gradfix import claims, progress
+from gradfix import claims, progress, scratch
 from gradfix.claims import Check, Faults, Still, Surroundings
 from gradfix.codemod import Claim, Effect
 from gradfix.parallel import before_leaving, is_forked
-from gradfix.verify import cgroups, hostile, removal, sandbox, scratch, starting
+from gradfix.verify import cgroups, hostile, made, removal, sandbox, starting
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.coverage import Piece, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
@@ -418,13 +419,16 @@ class CannotRun(Exception):
 
 @functools.cache
 def _sandbox(executable: str) -> sandbox.Level | str:
+    # It is asked about the system, unconfined: nothing of a project or of a stranger is to be loaded there.
+    stranger = made.environment_of(executable)
+    variables = starting.environment([Path(os.curdir)])
+    variables.pop("PYTHONPATH", None)
     try:
-        # It is asked about the system, unconfined: nothing of a project is to be loaded there.
-        variables = starting.environment([Path(os.curdir)])
-        variables.pop("PYTHONPATH", None)
-        return sandbox.choose(executable, variables)
+        with scratch.folder() as folder:
+            level = sandbox.choose(sys.executable if stranger else executable, variables, str(folder))
     except sandbox.SandboxError as error:
         return str(error)
+    return level._replace(readable=sandbox.environment_files(stranger.prefixes)) if stranger else level
 
 
 ALLOW = "GRADFIX_ALLOW_UNSANDBOXED"
@@ -558,6 +562,7 @@ class Runner:
         level: sandbox.Level | None = None,
     ) -> None:
         self._executable = executable
+        self._stranger = made.environment_of(executable)
         self.workers = workers or min(4, os.cpu_count() or 2)
         self.allow(total)
         self._results: dict[Job, Recording] = {}
@@ -657,9 +662,11 @@ class Runner:
         yield from self._server.run(list(prepared), self._deadline)
 
     def _serving(self, workers: int) -> list[str]:
-        """The command of a server."""
-        held = ",".join(self.level.held)
-        return [self._executable, str(PROBE), "--serve", str(workers), str(self._folder), held]
+        """The command of a server, which is within the sandbox already where runs are started apart."""
+        what = [str(PROBE), "--serve", str(workers), str(self._folder), ",".join(self.level.held)]
+        if self._stranger is None or self.level.apart:
+            return [self._executable, *what]
+        return [sys.executable, "-I", "-S", *what, self._executable, *self._stranger.prefixes]
 
     def _apart(self, job: Job, folder: Path) -> list[_Ended]:
         """Run one job by a server of its own, which is within the sandbox itself."""
@@ -1045,6 +1052,7 @@ class _Trial:
         """A run of one of the texts."""
         # How tensors come about is the same for every seed, and on the others their bytes are compared.
         how.setdefault("thorough", seed == self.seeds[0])
+        how.setdefault("updates", how["thorough"])
         return Job(
             self.rewrite.path,
             source,
@@ -1094,7 +1102,7 @@ class _Trial:
         how = {"blind": True} if stopped and not self.needs_reference else {"keep": True}
         # What these give is compared by values only.
         both = self.before(seed, still=True, **how), self.after(seed, still=True)
-        return tuple(replace(job, thorough=False) for job in both)
+        return tuple(replace(job, thorough=False, updates=False) for job in both)
 
     def paired(self, runner: Runner, original: Recording) -> Still | None:
         """The same, in which the fixed program gets the random numbers of the original, if it draws
@@ -1286,24 +1294,11 @@ class _Trial:
                     "two runs of the original with the same seed differ, so nothing can be compared",
                 )
             return "refuted", failed[0].detail
-        decisive = {"crash", "fixed-runs", "reached", "stepped", "meant", "entries", "observed"}
-        decisive |= claims.PROMISED
-        for one in checks:
-            if one.name in decisive and one.verdict == "not checked":
-                return "not run", one.detail
+        if (missing := claims.missing(checks)) is not None:
+            return "not run", missing
         if not self.watched:
             return "not run", "the rewrite changes no statement"
-        doubted = next((c.detail for c in checks if c.detail.startswith(claims.CONTRADICTION)), None)
-        if doubted is not None:
-            return "not run", doubted
         held = [check for check in checks if check.verdict == "holds"]
-        settled = {check.subject for check in held if check.name in ("unchanged", "reference")}
-        for one in checks:
-            if one.name == "unchanged" and one.verdict == "not checked" and one.subject not in settled:
-                return "not run", f"nothing could be compared: {one.detail}"
-        if not any(check.name in claims.SUBSTANCE for check in held):
-            missing = next((c.detail for c in checks if c.verdict == "not checked"), "no step happened")
-            return "not run", f"nothing could be compared: {missing}"
         if large:
             for one in checks:
                 if one.name in claims.COMPARISONS and one.detail.endswith(claims.NO_NUMBERS):
@@ -1333,7 +1328,9 @@ DITHERED = 3
 
 def dithered(runner: Runner, job: Job) -> list[Recording]:
     """Runs of the same program that round otherwise."""
-    return runner.run([replace(job, dither=seed + 1, thorough=False) for seed in range(DITHERED)])
+    return runner.run(
+        [replace(job, dither=seed + 1, thorough=False, updates=False) for seed in range(DITHERED)]
+    )
 
 
 SHORTEST = 4
@@ -1359,7 +1356,7 @@ def farther(limits: Limits, runner: Runner, jobs: Sequence[Job]) -> Limits:
     if not jobs:
         return limits
     wide = replace(limits, steps=FAR, backwards=FAR)
-    found = runner.run(replace(job, limits=wide, thorough=False, fake=False) for job in jobs)
+    found = runner.run(replace(job, limits=wide, thorough=False, updates=False, fake=False) for job in jobs)
     far = [run.scouted for run in found if run.scouted[0] <= FARTHEST]
     steps, backwards = (max((one[at] for one in far), default=0) for at in (0, 1))
     return replace(limits, steps=limits.steps + steps, backwards=limits.backwards + backwards)
@@ -1399,7 +1396,7 @@ def why_not(before: Recording, claim: Claim, root: Path | None = None) -> str | 
 def obstacle(before: Recording, root: Path | None = None) -> str | None:
     """One sentence on why a run did not get to a gradient, if so; ``root`` is the folder of its project."""
     if before.ending == "trouble":
-        if before.detail.startswith(("the sandbox ", "the record ")):
+        if before.detail.startswith(("the sandbox ", "the record ", "torch cannot be imported")):
             return before.detail
         return f"gradfix's recorder failed: {before.detail.strip().splitlines()[-1]}"
     # Gradients that come of `torch.autograd.grad`, and are assigned, need no backward call.

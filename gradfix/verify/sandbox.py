@@ -116,13 +116,22 @@ PARTS = (
 )
 """What belongs to an installation of Python below its prefix: the prefix may be somebody's home."""
 
+HARMLESS = r"(?!\.(DS_Store|gitkeep|keep|gitignore|gitattributes)$)"
+"""Hidden files that tell nothing, and lie in many a folder of data."""
 SECRET = re.compile(
-    r"\.|(secrets?|credentials?)(\.|$)|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx|kdbx)$", re.IGNORECASE
+    HARMLESS + r"(\.|(secrets?|credentials?)(\.|$)|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx|kdbx)$)",
+    re.IGNORECASE,
 )
-"""Names in the project's folders that are withheld: all hidden ones, and what is called a secret."""
+"""Names that are withheld wherever they are: all other hidden ones, and what is called a secret."""
 
 ENTRIES = 4096
 """Entries of a folder that are allowed one by one."""
+RULES = 1 << 16
+"""Files and folders that are allowed one by one, in all folders together."""
+LOOKED_AT = 1 << 21
+"""Entries that are looked at below a folder, to find what is withheld; what comes later stays closed."""
+DEPTH = 64
+"""Folders in each other that are looked into."""
 
 
 class Readable(NamedTuple):
@@ -161,27 +170,21 @@ def is_shared(folder: str) -> bool:
 def project_files(root: str, script: str) -> Readable:
     """What may be read of the project at ``root`` for the script at ``script``.
 
-    Folders from the root down to the script's own are opened entry by entry, without the hidden
-    ones (``.git``, ``.env``, ``.ssh``), those whose names say that they hold a secret, and symbolic
-    links, which a project that somebody else wrote may point anywhere. Of a folder that holds more
-    than a project, such as the home folder, only the plain files beside the script are opened.
+    What is hidden (``.git``, ``.env``, ``.ssh``) or called a secret is left out at every depth, and on the
+    way from the root down to the script's own folder symbolic links as well, which a project that somebody
+    else wrote may point anywhere. Of a folder that holds more than a project, such as the home folder, only
+    the plain files beside the script are opened.
     """
-    folder = os.path.realpath(os.path.dirname(script))
-    top = os.path.realpath(root)
-    if is_shared(top) or not (folder + os.sep).startswith(os.path.join(top, "")):
-        top = folder
+    down = folders_down(root, script)
+    folder = down[-1]
     if is_shared(folder):
         return Readable(
             [entry.path for entry in _visible(folder) if entry.is_file(follow_symlinks=False)], []
         )
-    whole: list[str] = []
-    listed = [top]
-    while True:
-        below = os.path.relpath(folder, top).split(os.sep)[0]
-        whole += [entry.path for entry in _visible(top) if entry.name != below]
-        if top == folder:
-            return Readable(whole, listed)
-        top = os.path.join(top, below)
+    found = Readable([], [])
+    for top, below in zip(down, [*down[1:], ""]):
+        _open(found, top, without=below)
+    return found
 
 
 def folders_down(root: str, script: str) -> list[str]:
@@ -202,18 +205,62 @@ SYSTEM_FOLDERS = ("/etc", "/run", "/var/run", "/proc", "/sys", "/boot", "/dev")
 def data_folders(folders: list[str]) -> Readable:
     """What may be read of folders outside the project.
 
-    The configuration that names them may come with the code: so nothing that holds more than data (a home
-    folder, a temporary one, the system's own), nothing hidden or secret, and no links to elsewhere.
+    The configuration that names them may come with the code: so nothing that holds more than data, nothing
+    hidden or secret, and no links to elsewhere.
     """
     found = Readable([], [])
-    for folder in folders:
-        real = os.path.realpath(folder)
-        hidden = any(SECRET.match(part) for part in real.split(os.sep) if part)
-        system = (real + os.sep).startswith(tuple(one + os.sep for one in SYSTEM_FOLDERS))
-        if os.path.isdir(real) and not (is_shared(real) or hidden or system):
-            found.listed.append(real)
-            found.whole.extend(entry.path for entry in _visible(real))
+    for folder in filter(is_data, folders):
+        _open(found, os.path.realpath(folder))
     return found
+
+
+def is_data(folder: str) -> bool:
+    """Whether a folder is one that may hold data: not a home folder, a temporary one, the system's own, nor
+    in one that is hidden."""
+    real = os.path.realpath(folder)
+    hidden = any(SECRET.match(part) for part in real.split(os.sep) if part)
+    system = (real + os.sep).startswith(tuple(one + os.sep for one in SYSTEM_FOLDERS))
+    return os.path.isdir(real) and not (is_shared(real) or hidden or system)
+
+
+def _open(found: Readable, folder: str, without: str = "") -> None:
+    """Add what may be read of a folder, entry by entry, all but the path ``without``."""
+    left = [LOOKED_AT]
+    found.listed.append(folder)
+    for entry in _visible(folder):
+        if entry.path != without:
+            inner = _inside(entry.path, left) if entry.is_dir(follow_symlinks=False) else None
+            found.whole.extend([entry.path] if inner is None else inner.whole)
+            found.listed.extend([] if inner is None else inner.listed)
+    del found.whole[RULES:]
+
+
+def _inside(folder: str, left: list[int], depth: int = 0) -> Readable | None:
+    """What may be read below a folder where something in it is to be withheld; nothing if all of it may.
+
+    Args:
+        left: How many entries may be looked at yet.
+    """
+    try:
+        with os.scandir(folder) as scanned:
+            entries = list(scanned)
+    except OSError:
+        return Readable([], [])
+    left[0] -= len(entries)
+    if left[0] < 0 or depth > DEPTH:
+        return Readable([], [])
+    shown = [entry for entry in entries if not SECRET.match(entry.name)]
+    whole = len(shown) == len(entries)
+    found = Readable([], [folder])
+    for entry in shown:
+        inner = _inside(entry.path, left, depth + 1) if entry.is_dir(follow_symlinks=False) else None
+        whole = whole and inner is None
+        found.listed.extend([] if inner is None else inner.listed)
+        if inner is not None:
+            found.whole.extend(inner.whole)
+        elif not entry.is_symlink():
+            found.whole.append(entry.path)
+    return None if whole else found
 
 
 def _visible(folder: str) -> list[os.DirEntry[str]]:
@@ -229,27 +276,36 @@ def _visible(folder: str) -> list[os.DirEntry[str]]:
 
 def interpreter_files() -> Readable:
     """What this interpreter may read: itself, its libraries, its packages (editable ones too), the system."""
+    paths = [path for name, path in sysconfig.get_paths().items() if name != "data"]
+    prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
+    return _installed(prefixes, paths, [*sys.path, *_editable()])
+
+
+def environment_files(prefixes: Collection[str]) -> Readable:
+    """What the interpreter of an environment that is not to be asked may read: what lies below ``prefixes``,
+    those of the environment and of the interpreter that it was made with, and the system."""
+    return _installed(prefixes, [], os.environ.get("PYTHONPATH", "").split(os.pathsep))
+
+
+def _installed(prefixes: Collection[str], paths: list[str], imported_from: list[str]) -> Readable:
     whole = list(SYSTEM)
-    for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}:
+    for prefix in prefixes:
         whole += [os.path.join(prefix, part) for part in PARTS]
-    whole += [path for name, path in sysconfig.get_paths().items() if name != "data"]
+    whole += paths
     for variable in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"):
         whole += [entry for entry in os.environ.get(variable, "").split(os.pathsep) if entry]
     whole = [path for path in whole if os.path.isabs(path) and os.path.exists(path) and not is_shared(path)]
-    listed = []
+    found = Readable([], [])
     installed = tuple(os.path.join(os.path.realpath(path), "") for path in whole)
-    for entry in [*sys.path, *_editable()]:
+    for entry in imported_from:
         real = os.path.realpath(entry)
         if not entry or not os.path.exists(real) or (real + os.sep).startswith(installed) or is_shared(real):
             continue
         if os.path.isdir(real):
-            whole += [child.path for child in _visible(real)]
-            listed.append(real)
+            _open(found, real)
         else:
-            whole.append(real)
-    for device in DEVICES:
-        whole.append(device)
-    return Readable(list(dict.fromkeys(whole)), listed)
+            found.whole.append(real)
+    return Readable(list(dict.fromkeys([*whole, *found.whole, *DEVICES])), found.listed)
 
 
 def _editable() -> list[str]:
@@ -903,20 +959,22 @@ class Level(NamedTuple):
 UNSANDBOXED = Level(RLIMITS, memory=True)
 
 
-def choose(executable: str, environment: dict[str, str]) -> Level:
+def choose(executable: str, environment: dict[str, str], within: str | None = None) -> Level:
     """The level that runs of this interpreter, started in this environment, can have on this machine.
+
+    What is tried for that makes its files in the folder ``within``, which the caller removes.
 
     Raises:
         SandboxError: if there is none; the message says why.
     """
-    asked = _asked([executable, os.path.abspath(__file__)], environment)
+    asked = _asked([executable, os.path.abspath(__file__)], environment, within)
     abi, why = asked.get("landlock", 0), asked.get("why", "")
     if abi:
         groups = companion("cgroups")
         scope: list[str] = [] if asked.get("cgroup") else groups.scope()
         if scope:
             session = {**environment, **groups.session()}
-            scoped = _asked([*scope, executable, os.path.abspath(__file__)], session)
+            scoped = _asked([*scope, executable, os.path.abspath(__file__)], session, within)
             asked, scope = (scoped, scope) if scoped.get("cgroup") else (asked, [])
         held = tuple(asked.get("held", ()))
         parts = [f"Landlock ABI {abi}", f"{'private' if asked['memory'] else 'no'} shared memory"]
@@ -931,24 +989,24 @@ def choose(executable: str, environment: dict[str, str]) -> Level:
     if shutil.which(program) is None:
         raise SandboxError((why + "; " if why else "") + "there is no " + program)
     level = Level(name, "", True, files)
-    with tempfile.TemporaryDirectory(prefix="gradfix-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="gradfix-", dir=within) as temporary:
         folder = os.path.realpath(temporary)
         os.mkdir(os.path.join(folder, "in"))
         with open(os.path.join(folder, "canary"), "w") as file:
             file.write("1")
         inside = [executable, os.path.abspath(__file__), "--inside", os.path.join(folder, "in")]
-        within = level.command(Readable([], []), [inside[-1]], 1 << 20)
-        wrong = _asked([*within, *inside], environment).get("why")
+        before = level.command(Readable([], []), [inside[-1]], 1 << 20)
+        wrong = _asked([*before, *inside], environment, within).get("why")
     if wrong:
         raise SandboxError("; ".join(part for part in (why, program + ": " + wrong) if part))
     return level
 
 
-def _asked(command: list[str], environment: dict[str, str]) -> dict[str, Any]:
+def _asked(command: list[str], environment: dict[str, str], within: str | None = None) -> dict[str, Any]:
     """What a process of :func:`main` answers; ``why`` says what went wrong if it does not."""
     try:
         # In a folder that nobody's modules lie in.
-        with tempfile.TemporaryDirectory(prefix="gradfix-") as folder:
+        with tempfile.TemporaryDirectory(prefix="gradfix-", dir=within) as folder:
             done = subprocess.run(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -956,7 +1014,7 @@ def _asked(command: list[str], environment: dict[str, str]) -> dict[str, Any]:
                 timeout=60,
                 check=False,
                 cwd=folder,
-                env=environment,
+                env={**environment, "TMPDIR": folder},
             )
         answer = json.loads(done.stdout or b"{}")
         if isinstance(answer, dict) and answer:

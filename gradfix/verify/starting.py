@@ -11,18 +11,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from gradfix import programs
+from gradfix import programs, scratch
 
 PASSED_ON = frozenset(
-    "HOME USER LOGNAME LANG LANGUAGE TZ PYTHONHOME VIRTUAL_ENV CONDA_PREFIX "
+    "HOME USER LOGNAME TZ PYTHONHOME VIRTUAL_ENV CONDA_PREFIX "
+    "LANG LANGUAGE LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME "
     "SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT TEMP TMP USERPROFILE "
     "NUMBER_OF_PROCESSORS PROCESSOR_ARCHITECTURE".split()
 )
-"""The user's variables that an interpreter and a script may see; those for the language (``LC_...``) too."""
+"""The user's variables that an interpreter and a script may see."""
 FOLDERS = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Those that name folders of what is loaded into it: see :func:`environment`."""
 SECONDS = 60.0
@@ -34,7 +34,12 @@ _APART = (
     if sys.platform == "linux"
     else []
 )
-"""What makes a command one that writes to the folder named next alone, and reaches no network."""
+
+
+def apart(folder: str | os.PathLike[str], command: list[str]) -> list[str]:
+    """The command that runs ``command`` so that it writes to ``folder`` alone, and reaches no network, where
+    the kernel has Landlock; ``command`` has to name its program by an absolute path."""
+    return [*_APART, os.fspath(folder), *command] if _APART else command
 
 
 class NoAnswer(Exception):
@@ -47,11 +52,7 @@ def environment(code: Collection[Path] = ()) -> dict[str, str]:
     Folders that are searched for programs, libraries and modules are the absolute ones that are neither the
     current folder nor in the projects ``code``: nothing of those is to be loaded outside the sandbox.
     """
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name.upper() in PASSED_ON or name.startswith("LC_")
-    }
+    kept = {name: value for name, value in os.environ.items() if name.upper() in PASSED_ON}
     kept["PATH"] = programs.search_path()
     for name in FOLDERS:
         if folders := [folder for folder in folders_in(name) if _is_elsewhere(folder, code)]:
@@ -85,10 +86,11 @@ def ask(executable: str, program: str, variables: Mapping[str, str], given: str 
     Raises:
         NoAnswer: if it does not end in time.
     """
-    with tempfile.TemporaryDirectory(prefix="gradfix-", ignore_cleanup_errors=True) as folder:
+    with scratch.folder() as outer:
+        (folder := outer / "empty").mkdir(0o700)
         try:
             done = subprocess.run(
-                [*_APART, folder, executable, "-c", program] if _APART else [executable, "-c", program],
+                apart(folder, [executable, "-c", program]),
                 input=given,
                 capture_output=True,
                 text=True,

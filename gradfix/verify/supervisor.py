@@ -160,6 +160,7 @@ class Supervisor:
         clock: Any,
         *,
         bounded: bool = False,
+        unlimited: bool = False,
         cgroup: Any = None,
     ) -> None:
         self.group = group
@@ -170,6 +171,8 @@ class Supervisor:
         """Of the first process."""
         self.bounded = bounded
         """Whether the kernel counts its tasks."""
+        self.unlimited = unlimited
+        """Whether not even its first process is held to an amount of memory by itself."""
         self.cgroup = cgroup
         """Its control group, if it has one: tasks and memory are the kernel's then."""
         self.machine = os.uname().machine
@@ -314,7 +317,8 @@ class Supervisor:
         if self.cgroup is not None:
             return bool(self.cgroup.starved())
         # A single one is held to it by itself.
-        return (len(pids) > 1 or unseen > 0) and sum(map(anonymous, pids)) + unseen > self.limits["memory"]
+        counts = self.unlimited or len(pids) > 1 or unseen > 0
+        return counts and sum(map(anonymous, pids)) + unseen > self.limits["memory"]
 
     # -- the end ------------------------------------------------------------------------------
 

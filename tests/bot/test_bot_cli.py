@@ -246,4 +246,4 @@ def test_plan_needs_no_http_client(clone: Path) -> None:
 
     assert without("plan", "--no-verify").returncode == 0
     done = without("status", "--repo", "a/b", GRADFIX_TOKEN=TOKEN)
-    assert (done.returncode, "pip install 'gradfix[bot]'" in done.stderr) == (2, True)
+    assert (done.returncode, "pip install 'httpx2" in done.stderr) == (2, True)

@@ -21,6 +21,7 @@ import pytest
 from forge_server import TOKEN, Fault, ForgeServer, Pull, Request
 from world import BRANCH, FIXED_GAN, REPOSITORY, World, template
 
+from gradfix.bot.errors import PARTLY
 from gradfix.bot.git import Git
 from gradfix.bot.http import Http
 from gradfix.bot.plan import PlanFile
@@ -272,11 +273,17 @@ def test_every_request_hangs(scenarios: Callable[..., Scenario], scenario: str, 
 # ---------------------------------------------------------------------------- killed
 
 
-@pytest.mark.parametrize("scenario", ["first", pytest.param("moved", marks=pytest.mark.long), "fixed"])
+@pytest.mark.parametrize(
+    "scenario", ["first", pytest.param("moved", marks=pytest.mark.long), "fixed", "fixed, old plan"]
+)
 def test_killed_between_any_two_calls(
     scenarios: Callable[..., Scenario], scenario: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = scenarios(scenario)
+    made = scenarios(scenario.partition(",")[0])
+    code = 0
+    if scenario == "fixed, old plan":
+        # It proposes for the file what somebody has done since, and is refused.
+        made, code = replace(made, plan=made.lab.plan("main^", select=("undetached-fake",))), PARTLY
     attempt, remote = Http._attempt, Git._remote
     calls, fatal = itertools.count(), -1
 
@@ -293,7 +300,7 @@ def test_killed_between_any_two_calls(
     monkeypatch.setattr(Git, "_remote", deadly(remote))
     lab = made.reset()
     calls = itertools.count()
-    assert lab.exit_code(made.plan) == 0
+    assert lab.exit_code(made.plan) == code
     count = next(calls)
     assert count >= 5
     # Before a call is after the one before it.
@@ -305,7 +312,7 @@ def test_killed_between_any_two_calls(
             lab.publish(made.plan)
         made.check(told)
         fatal = -1
-        assert lab.exit_code(made.plan) == 0, told
+        assert lab.exit_code(made.plan) == code, told
         made.check_converged(told)
 
 

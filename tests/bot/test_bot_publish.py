@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -110,7 +111,44 @@ def test_the_body_tells_what_a_reviewer_wants_to_know(lab: World) -> None:
     assert "after_l1 -.-> after_o0" not in folded
     last = folded.split("\n---\n")[1].split("<!--")[0].strip()
     assert last.startswith("Opened by **gradfix**") and "\n" not in last
+    assert "is installed, into any environment, with `pip install .` in a clone of it. Two commands" in folded
     assert "Close this" in last and "# gradfix: ignore[undetached-fake]" in last
+
+
+def test_a_pull_request_says_where_gradfix_is_to_be_had(lab: World) -> None:
+    url = "https://forge.example/lab/gradfix.git"
+    plan = lab.plan(select=("undetached-fake",))
+    lab.publish(plan, gradfix_url=url)
+    body = lab.forge.pulls[0].body
+    assert (
+        f"is installed, into any environment, with `pip install 'gradfix @ git+{url}'`. Two commands" in body
+    )
+    (script,) = re.findall(r"^```sh\n(.*?)^```$", body, re.DOTALL | re.MULTILINE)
+    assert [line.split()[:2] for line in script.splitlines()] == [["git", "checkout"], ["gradfix", "apply"]]
+    assert f"Opened by **[gradfix]({url})**, which looks" in body
+    # It is no reason to edit what is there.
+    assert whats(lab, plan, gradfix_url="https://elsewhere.example/gradfix") == {
+        "undetached-fake": "unchanged"
+    }
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "forge.example/lab/gradfix",
+        "http://forge.example/lab/gradfix",
+        "https://forge.example",
+        "https://user:secret@forge.example/lab/gradfix",
+        "https://forge.example/lab/gradfix'; evil",
+        "https://forge.example/lab)gradfix",
+        "https://forge.example/lab/gradfix\n",
+        "file:///home/me/gradfix",
+    ],
+)
+def test_what_pip_cannot_install_from_is_no_place_to_have_it_from(lab: World, url: str) -> None:
+    with pytest.raises(UsageError, match="address"):
+        lab.publish(lab.plan(select=("undetached-fake",)), gradfix_url=url)
+    assert lab.writes() == []
 
 
 def test_the_labels_the_author_and_the_sign_off_are_configured(lab: World) -> None:
@@ -565,6 +603,30 @@ def test_what_is_no_plan_is_refused(lab: World, tmp_path: Path, change: dict[str
     file.write_text(json.dumps(content))
     with pytest.raises(UsageError):
         load(str(file))
+
+
+def test_a_certificate_that_does_not_prove_is_no_proof(lab: World, tmp_path: Path) -> None:
+    """Whoever can write to the plan cannot have the bot call what failed a proof."""
+    from gradfix.bot.plan import load
+
+    fails = {"name": "original", "verdict": "fails", "detail": "the original ran", "subject": ""}
+    unreached = {"name": "reached", "verdict": "not checked", "detail": "it was not executed", "subject": ""}
+    for change in (
+        lambda certificate: certificate["checks"].insert(0, fails),
+        lambda certificate: certificate["checks"].append(unreached),
+        lambda certificate: certificate["checks"].pop(),
+        lambda certificate: certificate.update(checks=[]),
+        lambda certificate: certificate.update(outcome="refuted"),
+        lambda certificate: certificate.pop("checks"),
+        lambda certificate: certificate["checks"][0].update(verdict="Holds"),
+        lambda certificate: certificate["checks"][0].update(verdict=["holds"]),
+    ):
+        content = json.loads(lab.plan().dump())
+        change(content["changes"][0]["rewrites"][0]["certificate"])
+        file = tmp_path / "plan.json"
+        file.write_text(json.dumps(content))
+        with pytest.raises(UsageError):
+            load(str(file))
 
 
 @pytest.mark.parametrize("told", ["sha256", None])

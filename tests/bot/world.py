@@ -107,6 +107,12 @@ CERTIFICATE = {
             "detail": "nothing to compare `opt` with",
             "subject": "",
         },
+        {
+            "name": "unchanged",
+            "verdict": "holds",
+            "detail": "gradients of critic_opt equal at the 1 step before the crash",
+            "subject": "critic_opt",
+        },
     ],
     "runs": [
         {

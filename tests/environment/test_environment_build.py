@@ -431,7 +431,7 @@ def test_without_uv(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setitem(sys.modules, "uv", None)
     assert run([str(script(project, "import tqdm"))]) == 2
-    assert "gradfix[env]" in capsys.readouterr().err
+    assert "pip install uv" in capsys.readouterr().err
 
 
 def test_nothing_is_needed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,6 +126,9 @@ def yard(home: Path, tmp_path: Path) -> Iterator[Yard]:
     for name in (".git/config", ".env", "credentials.json", "server.key"):
         (project / name).write_text(SECRET)
     (project / "data.txt").write_text("some data\n")
+    (project / "other/deep").mkdir(parents=True)
+    (project / "other/deep/.env").write_text(SECRET)
+    (project / "other/deep/more.txt").write_text("more data\n")
     (project / "src" / "more.txt").write_text("more data\n")
     (project / "train.py").write_text("print('the original')\n")
     (project / "stolen.txt").symlink_to(home / "documents" / "diary.txt")

@@ -219,6 +219,9 @@ CASES: dict[str, Case] = {
         "    except OSError as error: print(error)",
         leaked,
     ),
+    "read a hidden file deep in the project": Case(
+        "os.system('cat %s/other/deep/.env' % PROJECT)", leaked, everywhere=True
+    ),
     "read by another program": Case("os.system('cat %s/.aws/credentials' % HOME)", leaked),
     "read by a link of one's own": Case(THIEF, leaked),
     "read shared memory": Case(f"os.system('cat {SHARED}-canary')", leaked),

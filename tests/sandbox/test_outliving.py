@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from redteam import LANDLOCK
 
-from gradfix.verify import cgroups, sandbox, scratch
+from gradfix import scratch
+from gradfix.verify import cgroups, sandbox
 
 pytestmark = pytest.mark.skipif(LANDLOCK is None, reason="there is no Landlock here")
 
@@ -216,3 +217,54 @@ def test_the_kernel_holds_an_ordinary_user_s_run_to_its_tasks() -> None:
     if done.stdout.startswith("False"):
         pytest.skip("ordinary users get no namespaces here")
     assert done.stdout == "True True\n", done
+
+
+ASKING = """
+import os, signal, sys, time
+from pathlib import Path
+from gradfix import checkout, scratch
+from gradfix.bot.git import Git
+from gradfix.verify import sandbox, starting
+
+def killed(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+what = sys.argv[1]
+if what == "git":
+    repository = Git("sha1")
+    repository.__enter__()
+elif what == "checkout":
+    checkout.subprocess.run = killed
+    next(checkout.around(os.getcwd())).ask("status")
+elif what == "interpreter":
+    starting.subprocess.run = killed
+    starting.ask(sys.executable, "", {})
+else:
+    sandbox.subprocess.run = killed
+    with scratch.folder() as folder:
+        sandbox.choose(sys.executable, {}, str(folder))
+killed()
+"""
+
+
+@pytest.mark.skipif(scratch.fcntl is None, reason="there are no locks")
+@pytest.mark.parametrize("what", ["git", "checkout", "interpreter", "sandbox"])
+def test_what_a_killed_process_has_in_the_temporary_folder_goes_with_the_next(
+    what: str, tmp_path: Path
+) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "temporary").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", ASKING, what],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "TMPDIR": str(tmp_path / "temporary"),
+            "PYTHONPATH": str(Path(scratch.__file__).parents[1]),
+        },
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert len(os.listdir(tmp_path / "temporary")) == 1
+    scratch.sweep(tmp_path / "temporary")
+    assert os.listdir(tmp_path / "temporary") == []

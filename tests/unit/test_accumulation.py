@@ -86,3 +86,27 @@ def test_what_is_divided_or_no_mean_is_not_told(options: Options, how: dict[str,
 )
 def test_what_leaves_nothing_behind_is_not_told(options: Options, how: dict[str, str]) -> None:
     assert "ragged-accumulation" not in found(options, **how)
+
+
+COUNTED = """
+import torch
+from accelerate import Accelerator
+from torch import nn
+
+accelerator = Accelerator(gradient_accumulation_steps=2)
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+net, opt, loader = accelerator.prepare(net, opt, batches())
+for x, y in loader:
+    with accelerator.accumulate(net):
+        loss = nn.functional.mse_loss(net(x), y)
+        accelerator.backward(loss)
+        opt.step()
+"""
+
+
+def test_what_a_framework_counts_is_cleared_behind_the_step(options: Options) -> None:
+    read = source.parse("train.py", COUNTED.encode(), 1 << 24)
+    assert isinstance(read, Source)
+    result = pipeline.repair(read, options)
+    assert result.after.decode() == COUNTED + "        opt.zero_grad()\n"

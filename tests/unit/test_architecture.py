@@ -219,7 +219,7 @@ OPENS_OTHERWISE = {
     "gradfix.environment.build": "the cache",
     "gradfix.environment.resolve": "the cache",
     "gradfix.verify.runner": "a temporary folder of its own",
-    "gradfix.verify.scratch": "temporary folders of its own, by descriptors",
+    "gradfix.scratch": "temporary folders of its own, by descriptors",
     "gradfix.verify.removal": "a temporary folder of its own, by descriptors",
     "gradfix.bot.git": "a temporary folder of its own",
     "gradfix.checkout": "a temporary folder of its own",

@@ -12,9 +12,12 @@ import pytest
 from gradfix import analysis, choosing, pipeline, source
 from gradfix.autograd import imports, training_step
 from gradfix.autograd.graph import Node
+from gradfix.autograd.questions import backwards, steps
+from gradfix.autograd.semantics import functions
+from gradfix.autograd.semantics.functions import MANY_CALLS
 from gradfix.autograd.semantics.layers import deep_copy
 from gradfix.autograd.semantics.statelessness import keeps_nothing
-from gradfix.autograd.training_step import ALLOWED, LED_IN, Program, analyze
+from gradfix.autograd.training_step import ALLOWED, BUDGET, LED_IN, Program, analyze
 from gradfix.autograd.values import (
     LARGEST,
     LONGEST,
@@ -46,6 +49,7 @@ opt.step()
 """
 DOUBLING = "".join(f"\ndef f{n + 1}(x):\n    return f{n}(x) + f{n}(x)\n" for n in range(30))
 """Functions of which the last one calls the first 2 ** 30 times."""
+DOUBLED = HEAD + "def f0(x):\n    return x\n" + DOUBLING
 
 
 @pytest.fixture
@@ -169,18 +173,38 @@ def test_calls_without_statements_are_counted() -> None:
     assert told.startswith("analysis of <module> stopped")
 
 
-def test_all_runs_of_a_file_have_one_allowance() -> None:
-    functions = "".join(
+def test_calls_that_double_are_followed_for_a_while_and_the_rest_goes_on() -> None:
+    program = analysed(DOUBLED + "f30(net(torch.randn(2, 3)))\n" + TRAINS)
+    assert program.steps < 3 * MANY_CALLS
+    assert program.messages == (f"analysis of f30 stopped: more than {MANY_CALLS} calls within it",)
+    (run,) = program.entries[0].runs
+    (backward,) = backwards(run)
+    assert backward.certain and list(backward.reached.values()) == [True]
+    assert list(next(iter(steps(run))).consumed) == list(backward.reached)
+
+
+def test_what_is_known_beside_calls_that_double_is_reported(options: Options, tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(DOUBLED + "f30(net(torch.randn(2, 3)))\n" + TRAINS + "loss.backward()\n")
+    report = looked_at(path, options)
+    assert [one.finding.code for one in report.findings] == ["stale-forward"]
+    assert report.messages == (f"analysis of f30 stopped: more than {MANY_CALLS} calls within it",)
+
+
+def test_all_runs_of_a_file_have_one_allowance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(functions, "MANY_CALLS", BUDGET)
+    trainings = "".join(
         f"\ndef train{n}(net, opt, x):\n    f30(x)\n    net(x).mean().backward()\n    opt.step()\n"
         for n in range(20)
     )
-    program = analysed("def f0(x):\n    return x\n" + DOUBLING + functions)
+    program = analysed("def f0(x):\n    return x\n" + DOUBLING + trainings)
     assert program.steps == ALLOWED
     assert program.messages[-1] == f"analysis of it stopped: more than {ALLOWED} steps together"
     assert any(run.unfinished for entry in program.entries for run in entry.runs)
 
 
 def test_all_runs_of_scripts_have_one_allowance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(functions, "MANY_CALLS", BUDGET)
     runs: list[object] = []
     run_script = training_step.run_script
     monkeypatch.setattr(training_step, "run_script", lambda *given: (runs.append(given), run_script(*given)))

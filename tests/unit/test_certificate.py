@@ -249,3 +249,39 @@ def test_only_what_is_proved_is_applied_unless_more_is_asked_for(tmp_path: Path)
     assert code == 0
     assert "unverified" in output
     assert script.read_bytes() != before
+
+
+def set_at(whole: dict[str, Any], place: str, value: object) -> None:
+    *way, last = place.split(".")
+    for name in way:
+        whole = whole[name]
+    whole[last] = value
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("claim.raises", "E9"),
+        ("claim.raises", ["E1"]),
+        ("claim.raises_line", "1"),
+        ("claim.raises_line", True),
+        ("claim.unchanged", [1.5]),
+        ("claim.feeds", [[1e999, "x"]]),
+        ("claim.clips", ["1"]),
+        ("before.text", "\ud800"),
+        ("message", "\udcff"),
+        ("outcome", "sure"),
+        ("outcome", ["proved"]),
+        ("evidence", None),
+        ("evidence.checks", []),
+        ("evidence.checks", [1]),
+        ("evidence.outcome", "refuted"),
+        ("evidence.checks", [{"name": "kept", "verdict": "fails", "detail": "", "subject": ""}]),
+        ("evidence.checks", [{"name": "kept", "verdict": "fine", "detail": "", "subject": ""}]),
+    ],
+)
+def test_what_is_forged_is_no_certificate(written: Path, tmp_path: Path, place: str, value: object) -> None:
+    whole = content(written)
+    set_at(whole, place, value)
+    (tmp_path / "forged.json").write_text(json.dumps(whole))
+    assert isinstance(certificate.read(str(tmp_path / "forged.json")), Problem)

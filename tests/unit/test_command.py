@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gradfix import pipeline, proving
+from gradfix import pipeline, proving, trust
 from gradfix.cli import app
 from gradfix.pipeline import Options, Refusal, Wishes
 from gradfix.verify.command import PLAIN, Command, CommandError, of_module, parse
@@ -76,13 +76,26 @@ def test_folders_that_may_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "data").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     wanted = ["data", "home", "home/.ssh", "home/pictures", "nothing"]
-    for name in ("a.txt", ".env", "key.pem"):
+    for name in (
+        "a.txt",
+        ".env",
+        "key.pem",
+        "with/b.txt",
+        "with/.git/config",
+        "with/in/c.txt",
+        "plain/in/d.txt",
+    ):
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "data" / name).touch()
+    (tmp_path / "data" / "plain" / ".DS_Store").touch()
     (tmp_path / "link").symlink_to(tmp_path / "home")
     refused = ["/", "/etc", "/etc/shadow", "/etc/ssl", str(tmp_path / "link")]
     found = data_folders([*(str(tmp_path / one) for one in wanted), *refused])
-    assert found.listed == [str(tmp_path / "data"), str(tmp_path / "home" / "pictures")]
-    assert found.whole == [str(tmp_path / "data" / "a.txt")]
+    listed = [tmp_path / "data", tmp_path / "data/with", tmp_path / "home/pictures"]
+    assert found.listed == [str(one) for one in listed]
+    whole = {os.path.relpath(one, tmp_path / "data") for one in found.whole}
+    # What is hidden is hidden at every depth; what holds nothing hidden is open as a whole.
+    assert whole == {"a.txt", "plain", "with/b.txt", "with/in"}
 
 
 def test_a_file_is_run_in_the_project_of_its_script(project: Path) -> None:
@@ -102,7 +115,12 @@ def options(
     return found
 
 
-def test_arguments_after_the_dashes_win_over_the_configuration(project: Path) -> None:
+def test_arguments_after_the_dashes_win_over_the_configuration(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(project.parent / "config"))
+    (project.parent / "data").mkdir()
+    trust.allow(str(project.parent / "data"))
     table = """
         [tool.gradfix.verify]
         command = {"train.py" = "python train.py --epochs 1", "nets/*.py" = "python -m nets.gan"}

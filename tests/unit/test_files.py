@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import itertools
 import os
 import resource
+import signal
 import socket
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -456,3 +460,86 @@ def test_streams_are_written_to_as_they_are(capfd: pytest.CaptureFixture[str]) -
     assert capfd.readouterr() == ("out", "err")
     with pytest.raises(OSError, match="Bad file descriptor"):
         files.save("/dev/fd/987654", b"{}")
+
+
+# ---------------------------------------------------------------------------- what killed processes leave
+
+KILLED = """
+import os, signal, sys
+from gradfix import files
+
+if sys.argv[1] == "named":
+    del os.O_TMPFILE
+at = 0
+
+def trace(frame, event, arg):
+    global at
+    if frame.f_code.co_filename == files.__file__:
+        at += 1
+        if at == int(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGKILL)
+    return trace
+
+sys.settrace(trace)
+files.replace("a.py", b"before", b"after")
+sys.settrace(None)
+"""
+"""Replaces a file, and is killed at the line of :mod:`gradfix.files` with this number."""
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs Linux")
+@pytest.mark.parametrize("how", ["unnamed", "named"])
+def test_what_a_killed_process_leaves_the_next_one_removes(how: str, tmp_path: Path) -> None:
+    left = 0
+    for at in itertools.count(1, 9):
+        (tmp_path / "a.py").write_bytes(b"before")
+        done = subprocess.run([sys.executable, "-c", KILLED, how, str(at)], cwd=tmp_path, check=False)
+        assert (tmp_path / "a.py").read_bytes() in (b"before", b"after")
+        left += len(os.listdir()) - 1
+        files.replace("a.py", (tmp_path / "a.py").read_bytes(), b"again")
+        assert os.listdir() == ["a.py"]
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL
+    # In the usual way there is hardly a moment in which anything could be left.
+    assert left <= 5 if how == "unnamed" else left > 5
+
+
+def leftover(name: str, data: bytes = b"half") -> str:
+    """A file with a name as if this process were writing it, or one with another number."""
+    Path(name).write_bytes(data)
+    number = os.stat(name).st_ino
+    left = f".gradfix-{number:x}-0123456789abcdef.tmp"
+    os.rename(name, left)
+    return left
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs Linux")
+def test_nothing_is_removed_that_gradfix_has_not_left() -> None:
+    ours = leftover("x")
+    copy = f"{ours[:-5]}0.tmp"  # As one that came with a clone.
+    Path(copy).write_bytes(b"half")
+    linked, held = leftover("y"), leftover("z")
+    os.link(linked, "mine")
+    for name in (".gradfix-1-.tmp", ".gradfix-0-0123456789abcdef.tmp", f"{ours}~"):
+        Path(name).write_bytes(b"mine")
+    os.symlink("mine", f".gradfix-{os.lstat('mine').st_ino:x}-1123456789abcdef.tmp")
+    os.mkdir("folder")
+    os.rename("folder", f".gradfix-{os.stat('folder').st_ino:x}-2123456789abcdef.tmp")
+    there = set(os.listdir())
+    with open(held, "rb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        files.save("new.py", b"new")
+        assert set(os.listdir()) == there - {ours} | {"new.py"}
+    files.save("new.py", b"new")
+    assert set(os.listdir()) == there - {ours, held} | {"new.py"}
+
+
+def test_where_a_file_without_a_name_gets_none_a_named_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("os.link", refuse)
+    Path("a.py").write_bytes(b"before")
+    files.replace("a.py", b"before", b"after")
+    assert (Path("a.py").read_bytes(), os.listdir()) == (b"after", ["a.py"])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,6 +13,8 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
+
+from gradfix.framing import LARGEST, Messages
 
 RIGHT = """
 import torch
@@ -114,3 +119,63 @@ def test_what_is_shown_follows_what_is_written(tmp_path: Path) -> None:
         assert await editor.told() == []
 
     talk(tmp_path, conversation)
+
+
+def framed(**message: object) -> bytes:
+    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+ONE, TWO = framed(id=1), framed(id=2)
+WRONG = {
+    "more than can be": b"Content-Length: 99999999999999999999\r\n\r\n",
+    "more than is read": b"Content-Length: %d\r\n\r\n%b" % (LARGEST + 1, b'{"x": 1}\r\n'),
+    "no number that Python reads": b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n{}",
+    "less than nothing": b"Content-Length: -1\r\n\r\n{}",
+    "nothing": b"Content-Length: 0\r\n\r\n",
+    "a body without a header": b"{" + b" " * 70_000 + b"}",
+    "a body that is longer": b"Content-Length: 2\r\n\r\n" + b'{"Content-Length: 7\\r\\n": 2}',
+    "bytes": bytes(range(256)) * 300,
+    "lines": b"\r\n\n\r\n",
+}
+
+
+def bodies(stream: bytes) -> tuple[list[bytes], list[str]]:
+    """The bodies of all messages in a stream, read as pygls does, and what was told."""
+    told: list[str] = []
+    messages, found = Messages(io.BytesIO(stream), told.append), []
+    while line := messages.readline():
+        length = int(line.removeprefix(b"Content-Length: "))
+        assert messages.readline() == b"\r\n"
+        found.append(messages.read(length))
+    return found, told
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_message_after_what_is_none_is_read(what: str) -> None:
+    found, told = bodies(ONE + WRONG[what] + TWO)
+    assert [json.loads(body)["id"] for body in found if b"jsonrpc" in body] == [1, 2]
+    assert bool(told) == (what in ("more than can be", "more than is read", "no number that Python reads"))
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n"])
+def test_a_header_may_be_written_in_other_ways(end: bytes) -> None:
+    lines = [b"content-type: application/x; charset=utf-8", b"CONTENT-LENGTH:  2", b"", b"{}"]
+    assert bodies(end.join(lines)) == ([b"{}"], [])
+
+
+@pytest.mark.timeout(120)
+def test_the_server_outlives_a_length_that_is_none_and_ends_when_it_is_asked_to(tmp_path: Path) -> None:
+    start = framed(id=1, method="initialize", params={"capabilities": {}, "processId": None, "rootUri": None})
+    end = framed(id=2, method="shutdown", params=None) + framed(method="exit", params=None)
+    done = subprocess.run(
+        [sys.executable, "-m", "gradfix", "lsp"],
+        input=start + WRONG["more than can be"] + end,
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b'"id": 2' in done.stdout or b'"id":2' in done.stdout
+    told = "warning: a message is passed over: it is said to have 99,999,999,999,999,999,999 bytes\n"
+    assert done.stderr.decode() == told

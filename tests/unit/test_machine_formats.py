@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import pytest
+from test_printable import HOSTILE, acts
 from typer.testing import CliRunner
 
+from gradfix import catalog
 from gradfix.cli import app
+from gradfix.codemod import Finding, Severity, Span
+from gradfix.report import sarif
+from gradfix.results import FileReport, Report, Reported
 
 FAULTY = """
 import torch
@@ -131,3 +139,62 @@ def test_other_commands_have_text_and_json_alone() -> None:
     result = CliRunner().invoke(app, ["apply", "--dry-run", "--output-format", "sarif"])
     assert result.exit_code == 2
     assert "'text', 'json'" in result.output
+
+
+NOT_UTF8 = b"caf\xe9.py"
+
+
+@pytest.fixture
+def hostile(folder: Path) -> set[bytes]:
+    """The names of faulty scripts that are no text, or act on a terminal or a log."""
+    names = {"".join(one for one in f"a{text}.py" if one not in "/\x00\ud800") for text in HOSTILE.values()}
+    found = {NOT_UTF8, b"::error::forged.py", *map(os.fsencode, names)}
+    for name in found:
+        (folder / os.fsdecode(name)).write_text(FAULTY)
+    return found
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every text in JSON data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from strings(inner)
+
+
+@pytest.mark.parametrize("form", ["json", "sarif", "gitlab"])
+def test_every_name_of_a_file_can_be_told_in_json(form: str, hostile: set[bytes]) -> None:
+    code, printed = check(form)
+    assert code == 2
+    assert printed.isascii()
+    for text in strings(json.loads(printed)):
+        text.encode()  # Half a pair of UTF-16, which many readers refuse, is no UTF-8.
+    assert "##vso[" not in printed
+    if form == "sarif":
+        results = json.loads(printed)["runs"][0]["results"]
+        places = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in results]
+        assert hostile <= set(map(unquote_to_bytes, places))
+    else:
+        assert "caf\\\\xe9.py" in printed
+
+
+def test_an_annotation_acts_on_no_terminal_and_is_one_line(hostile: set[bytes]) -> None:
+    _, printed = check("github")
+    assert acts(printed) == []
+    lines = printed.removesuffix("\n").split("\n")
+    assert len(lines) == 2 * (len(hostile) + 1) + 1
+    assert all(line.startswith(("::error title=gradfix (", "::warning title=gradfix (")) for line in lines)
+
+
+def test_no_name_of_a_file_is_an_order_to_the_job_that_prints_it(hostile: set[bytes]) -> None:
+    _, printed = check("text")
+    assert "./::error::forged.py:10:5: " in printed
+    assert not re.search(r"(?m)^\s*::", printed)
+
+
+def test_code_in_a_message_of_sarif_makes_no_link() -> None:
+    finding = Finding("some-mistake", "`losses[0](x)` is wasted", Span(1, 0, 1, 1), severity=Severity.INFO)
+    report = Report((FileReport("a.py", "x\n", (Reported(finding),)),), (), 1, ())
+    (result,) = json.loads(sarif.of_report(report, catalog.load()))["runs"][0]["results"]
+    assert result["message"]["text"] == "`losses[0] (x)` is wasted"

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradfix.codemod import Finding, Note, Span
-from gradfix.printable import printable, visible
+from gradfix.printable import encodable, printable, visible
 from gradfix.report import text
 from gradfix.report.excerpt import excerpt
 from gradfix.results import Attempt, Explanation, FileReport, Outcome, Plan, Repaired, Report, Reported
@@ -36,16 +36,18 @@ HOSTILE = {
     "tags and fillers": "\U000e0041\u3164\u2800\ufe0f",
     "surrogates": "\udc80\ud800",
     "newline": "\nerror: forged",
+    "order to a job": "##vso[task.setvariable variable=PATH]evil ##[error]x ##teamcity[x]",
 }
 OURS = re.compile(r"\x1b\[(?:1|1;3[1-4]|0)m")
 """The colours of gradfix."""
 
 
-def acts(shown: str) -> list[str]:
-    """The characters in it that do more than to stand there, but newlines and gradfix's colours."""
+def acts(shown: str, orders: bool = True) -> list[str]:
+    """What in it does more than to stand there, but newlines and gradfix's colours."""
     plain = OURS.sub("", shown).replace("\n", "")
     categories = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-    return [one for one in plain if unicodedata.category(one) in categories]
+    found = re.findall(r"##[a-z]*\[", shown) if orders else []
+    return found + [one for one in plain if unicodedata.category(one) in categories]
 
 
 def program(name: str) -> str:
@@ -86,13 +88,13 @@ def test_a_hostile_repository_prints_nothing_that_acts(tmp_path: Path) -> None:
     # Every line begins as gradfix begins it.
     assert [line for line in (out + error).split("\n") if line.startswith("error: forged")] == []
     code, out, error = gradfix(tmp_path, "check", "--output-format", "json")
-    assert out.isascii() and {one["filename"] for one in json.loads(out)} == names
+    assert out.isascii() and {one["filename"] for one in json.loads(out)} == set(map(encodable, names))
     assert acts(error) == []
     code, patch, error = gradfix(tmp_path, "apply", "--no-verify", "--unsafe-fixes", "--dry-run")
     assert acts(error) == []
     headers = re.findall(r"(?m)^(?:---|\+\+\+) (.*)$", patch)
     assert len(headers) == 2 * len(HOSTILE)
-    assert acts("".join(headers).replace("\t", "")) == []
+    assert acts("".join(headers).replace("\t", ""), orders=False) == []
     code, out, error = gradfix(tmp_path, "apply", "--no-verify", "--unsafe-fixes")
     assert out.count("fixed, not verified") == len(HOSTILE)
     assert acts(out + error) == []
@@ -185,6 +187,7 @@ def test_what_is_printable_is_one_line_and_stays_as_it_is(what: str) -> None:
         ("\x1b[31m", "\\u{1b}[31m"),
         (os.fsdecode(b"caf\xe9.py"), "caf\\xe9.py"),
         ("\u202e", "\\u{202e}"),
+        ("##vso[x] ## [x] #[x]", "##vso\\u{5b}x] ## [x] #[x]"),
     ],
 )
 def test_how_it_is_written_out(what: str, shown: str) -> None:

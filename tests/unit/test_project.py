@@ -392,7 +392,7 @@ def test_a_folder_in_which_nothing_can_be_made_is_a_problem(
     opened = os.open
 
     def refuse(path: str, flags: int, *rest: int, dir_fd: int | None = None) -> int:
-        if flags & os.O_CREAT:
+        if flags & os.O_WRONLY:
             raise PermissionError(13, "Permission denied")
         return opened(path, flags, *rest, dir_fd=dir_fd)
 

@@ -19,7 +19,7 @@ import pytest
 from fakes import ROOT
 from typer.testing import CliRunner
 
-from gradfix import certificate, checkout, pipeline, trust
+from gradfix import certificate, checkout, pipeline, proving, trust
 from gradfix.bot import git as bot_git
 from gradfix.cli import app
 from gradfix.pipeline import Refusal, Wishes
@@ -59,7 +59,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A user who has allowed nothing and activated nothing."""
     (tmp_path / "home").mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("XDG_CONFIG_HOME", "VIRTUAL_ENV", "PYTHONPATH"):
+    for name in ("XDG_CONFIG_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH"):
         monkeypatch.delenv(name, raising=False)
     interpreter._finds_torch.cache_clear()
     # Where it may not write, a program that is started leaves no canary.
@@ -125,27 +125,96 @@ def passed_over(script: Path | str = "train.py") -> str:
     return chosen if isinstance(chosen, str) else "\n".join(chosen.passed_over)
 
 
-# -- an environment that came with the code ------------------------------------------------------
+# -- an environment beside the code ---------------------------------------------------------------
+
+WAYS = "run `gradfix trust .venv`, activate it or give --python .venv/bin/python"
+NOT_ALLOWED = f"not started: .venv, which you have not allowed: {WAYS}"
 
 
-@pytest.mark.parametrize("make", [environment, real_environment])
-@pytest.mark.parametrize("name", [".venv", "venv", "env"])
-def test_an_environment_in_git_is_not_started(project: Path, canary: Path, make: Any, name: str) -> None:
-    make(project / name, canary)
-    git(project, "add", "-f", name)
+def came_with_a_clone(project: Path, canary: Path) -> None:
+    real_environment(project / ".venv", canary)
+    git(project, "add", "-f", ".venv")
     git(project, "commit", "-qm", "x")
-    assert f"not started: {name} came with the code: git has {name}/" in passed_over()
+
+
+def came_with_an_archive(project: Path, canary: Path) -> None:
+    """Whose ``.gitignore`` names it, and of which the user has made a repository."""
+    shutil.rmtree(project / ".git")
+    real_environment(project / ".venv", canary)
+    (project / ".gitignore").write_text(".venv\n")
+    git(project, "init", "-q")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "x")
+
+
+def stayed_behind(project: Path, canary: Path) -> None:
+    """A submodule that a later commit has removed: its files stay, and no index has them."""
+    inner = project.parent / "inner"
+    real_environment(inner, canary)
+    git(inner, "init", "-q")
+    git(inner, "add", "-f", "-A")
+    git(inner, "commit", "-qm", "x")
+    git(project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner, ".venv")
+    git(project, "commit", "-qm", "x")
+    git(project, "rm", "-q", "--cached", ".venv", ".gitmodules")
+    git(project, "commit", "-qm", "x")
+    shutil.rmtree(project / ".git/modules")
+    (project / ".venv/.git").unlink()
+
+
+def lies_beside_no_repository(project: Path, canary: Path) -> None:
+    shutil.rmtree(project / ".git")
+    environment(project / ".venv", canary)
+
+
+def is_linked_to(project: Path, canary: Path) -> None:
+    environment(project / "tools/hidden", canary)
+    (project / ".venv").symlink_to("tools/hidden")
+
+
+def is_condas(project: Path, canary: Path) -> None:
+    hostile(project / ".venv/bin/python", canary)
+    (project / ".venv/conda-meta").mkdir()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        came_with_a_clone,
+        came_with_an_archive,
+        stayed_behind,
+        lies_beside_no_repository,
+        is_linked_to,
+        is_condas,
+    ],
+)
+def test_what_lies_beside_the_code_is_not_started(project: Path, canary: Path, make: Any) -> None:
+    """Whatever git says of it: that cannot tell whose it is."""
+    make(project, canary)
+    assert passed_over() == NOT_ALLOWED
     assert not canary.exists()
+
+
+@pytest.mark.parametrize("name", ["venv", "env"])
+def test_nor_by_another_name(project: Path, canary: Path, name: str) -> None:
+    environment(project / name, canary)
+    assert f"not started: {name}, which you have not allowed" in passed_over()
+    assert not canary.exists()
+
+
+def test_a_folder_s_name_does_what_it_wants_to_no_terminal(
+    project: Path, canary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = project / "0\x1b[2J"
+    environment(inner / ".venv", canary)
+    (inner / "train.py").write_text(SCRIPT)
+    assert "\x1b" not in passed_over(inner / "train.py") and "[2J" in passed_over(inner / "train.py")
 
 
 @pytest.mark.usefixtures("servers")
 def test_no_command_starts_it(project: Path, canary: Path) -> None:
     environment(project / ".venv", canary)
-    git(project, "add", "-f", ".venv")
-    git(project, "commit", "-qm", "x")
-    said = (
-        "not started: .venv came with the code: git has .venv/bin/python; allow it with `gradfix trust .venv`"
-    )
+    said = NOT_ALLOWED
     code, output = invoke("apply", "--dry-run", "train.py")
     assert (code, output.count(said)) == (1, 1), output
     code, output = invoke("verify", "train.py", "--evidence", "evidence")
@@ -162,112 +231,6 @@ def test_no_command_starts_it(project: Path, canary: Path) -> None:
     assert not canary.exists()
 
 
-def test_a_name_of_a_file_does_what_it_wants_to_no_terminal(project: Path, canary: Path) -> None:
-    environment(project / ".venv", canary)
-    (project / ".venv" / os.fsdecode(b"0\x1b[2J\xff\xe2\x80\xae")).touch()
-    git(project, "add", "-f", ".venv")
-    (project / ".venv/bin").rename(project / "bin")
-    git(project, "rm", "-q", "-r", "--cached", ".venv/bin", ".venv/pyvenv.cfg")
-    (project / "bin").rename(project / ".venv/bin")
-    assert "git has .venv/0?[2J??;" in passed_over()
-
-
-def test_one_part_in_git_is_enough(project: Path, canary: Path) -> None:
-    real_environment(project / ".venv", canary)
-    (hook,) = (project / ".venv").rglob("hook.pth")
-    git(project, "add", "-f", hook)
-    assert "git has .venv/lib/" in passed_over()
-    # The link to the environment is in git, and the environment is not.
-    (project / ".venv").rename(project / "hidden")
-    git(project, "rm", "-q", "--cached", "-r", ".venv")
-    (project / ".venv").symlink_to("hidden")
-    git(project, "add", "-f", ".venv")
-    assert "git has .venv;" in passed_over()
-    assert not canary.exists()
-
-
-def test_a_link_of_the_user_s_to_what_is_in_git(project: Path, canary: Path) -> None:
-    environment(project / "tools/hidden", canary)
-    git(project, "add", "-f", "tools")
-    (project / ".venv").symlink_to("tools/hidden")
-    assert "git has tools/hidden/" in passed_over()
-    assert not canary.exists()
-
-
-def test_an_archive_is_nobody_s(tmp_path: Path, canary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "archive"
-    environment(folder / ".venv", canary)
-    (folder / "train.py").write_text(SCRIPT)
-    monkeypatch.chdir(folder)
-    assert "no git repository says that it is yours" in passed_over()
-    # Nor does a repository of the user's that it was unpacked in.
-    (tmp_path / "x.py").touch()
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "add", "x.py")
-    assert "no git repository says that it is yours" in passed_over()
-    assert not canary.exists()
-
-
-def test_an_archive_with_its_own_repository(project: Path, canary: Path, tmp_path: Path) -> None:
-    """Its index may say what it wants of files, but not which inodes they have here."""
-    environment(project / ".venv", canary)
-    copy = tmp_path / "copy"
-    shutil.copytree(project, copy, symlinks=True)
-    assert "no git repository says that it is yours" in passed_over(copy / "train.py")
-    # A `.git` that leads to a repository of the user's own, which has checked out other files.
-    shutil.rmtree(copy / ".git")
-    (copy / ".git").write_text(f"gitdir: {project / '.git'}\n")
-    assert "no git repository says that it is yours" in passed_over(copy / "train.py")
-    for content in ("gitdir: nowhere\n", "", "\0"):
-        (copy / ".git").write_text(content)
-        assert "is no git repository" in passed_over(copy / "train.py")
-    assert not canary.exists()
-
-
-def test_a_repository_in_the_environment_itself(project: Path, canary: Path) -> None:
-    environment(project / ".venv", canary)
-    git(project, "add", "-f", ".venv")
-    # As if it were a bare one, which git finds before the one around it.
-    shutil.copytree(project / ".git", project / ".venv", dirs_exist_ok=True)
-    assert "came with the code" in passed_over()
-    assert not canary.exists()
-
-
-def test_a_submodule_knows_what_is_its_own(project: Path, canary: Path, tmp_path: Path) -> None:
-    inner = tmp_path / "inner"
-    inner.mkdir()
-    git(inner, "init", "-q")
-    (inner / "train.py").write_text(SCRIPT)
-    environment(inner / ".venv", canary)
-    git(inner, "add", "-f", "-A")
-    git(inner, "commit", "-qm", "x")
-    git(project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner, "sub")
-    assert "came with the code: git has .venv/" in passed_over("sub/train.py")
-    assert not canary.exists()
-
-
-def test_another_spelling_is_the_same_where_case_does_not_count(project: Path, canary: Path) -> None:
-    environment(project / ".VENV", canary)
-    git(project, "add", "-f", ".VENV")
-    (project / ".VENV").rename(project / ".venv")
-    assert "git has .VENV/" in passed_over()
-
-
-def test_the_environment_of_git_has_no_say(
-    project: Path, canary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    environment(project / ".venv", canary)
-    git(project, "add", "-f", ".venv")
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "made/.git"))
-    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "none"))
-    monkeypatch.setenv("GIT_LITERAL_PATHSPECS", "1")
-    git_folder = project / ".git"
-    with (git_folder / "config").open("a") as config:
-        config.write(f"[core]\n\tworktree = {tmp_path}\n")
-    assert "came with the code" in passed_over()
-    assert not canary.exists()
-
-
 # -- what a configuration names --------------------------------------------------------------------
 
 
@@ -278,12 +241,36 @@ def test_a_configuration_names_no_program_of_the_code(project: Path, canary: Pat
     git(project, "commit", "-qm", "x")
     for words in (["apply", "--dry-run", "train.py"], ["verify", "train.py"], ["bot", "plan"]):
         code, output = invoke(*words)
-        assert code == 2 and "tools/python came with the code: git has tools/python" in output
-        assert "`gradfix trust tools/python`" in output
+        assert code == 2 and "not started: tools/python, which you have not allowed" in output
+        assert "run `gradfix trust tools/python` or give --python tools/python" in output
     assert not canary.exists()
     code, output = invoke("check", "train.py")
     assert code == 1, "nothing is run: " + output
     assert not isinstance(pipeline.prepare(["train.py"], Wishes(python=sys.executable)), Refusal)
+
+
+def test_a_link_to_gradfix_s_own_interpreter_is_another_one(project: Path, canary: Path) -> None:
+    """Python goes by where the link lies: by the settings there, and by what they make it load."""
+    real_environment(project / "env-of-mine", canary)
+    (project / "env-of-mine/bin").rename(project / "env-of-mine/tools")
+    (project / "env-of-mine/pyvenv.cfg").rename(project / "env-of-mine/tools/pyvenv.cfg")
+    named = "env-of-mine/tools/python"
+    (project / "pyproject.toml").write_text(f"[tool.gradfix.verify]\npython = {named!r}\n")
+    found = pipeline.prepare(["train.py"], Wishes())
+    assert isinstance(found, Refusal) and f"not started: {named}, which you have" in found.message
+    assert not canary.exists()
+
+
+def test_an_active_environment_is_its_own_interpreter(
+    project: Path, canary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not what else lies in its folder, which may be that of the project."""
+    environment(project, canary)
+    hostile(project / "tools/python", canary)
+    monkeypatch.setenv("VIRTUAL_ENV", str(project))
+    (project / "pyproject.toml").write_text("[tool.gradfix.verify]\npython = 'tools/python'\n")
+    found = pipeline.prepare(["train.py"], Wishes())
+    assert isinstance(found, Refusal) and "not started: tools/python, which you have" in found.message
 
 
 @pytest.mark.parametrize("name", ["rm", "tools/run", "/bin/sh", "git"])
@@ -306,10 +293,11 @@ def test_the_users_own_interpreters_can_be_named(
         assert not isinstance(found, Refusal) and found.interpreter is not None
         assert found.interpreter.executable == str(own)
     environment(project / ".venv", canary)
+    trust.allow(".venv")
     (project / "pyproject.toml").write_text("[tool.gradfix.verify]\npython = '.venv/bin/python'\n")
     found = pipeline.prepare(["train.py"], Wishes())
     assert not isinstance(found, Refusal) and found.interpreter is not None
-    assert found.interpreter.chosen == f".venv (tool.gradfix.verify.python; {trust.YOURS})"
+    assert found.interpreter.chosen == f".venv (tool.gradfix.verify.python; {trust.ALLOWED})"
 
 
 def test_programs_of_the_current_folder_are_not_found(
@@ -319,8 +307,8 @@ def test_programs_of_the_current_folder_are_not_found(
     hostile(project / "python3.99", canary)
     monkeypatch.setenv("PATH", f":.{os.pathsep}{os.environ['PATH']}")
     environment(project / ".venv", canary)
-    assert "came" not in passed_over()
-    canary.unlink()
+    trust.allow(".venv")
+    assert trust.verdict(".venv/bin/python").allowed
     (project / "pyproject.toml").write_text("[tool.gradfix.verify]\npython = 'python3.99'\n")
     assert isinstance(pipeline.prepare(["train.py"], Wishes()), Refusal)
     assert not canary.exists()
@@ -331,10 +319,14 @@ def test_programs_of_the_current_folder_are_not_found(
 
 @pytest.mark.skipif(OWNERS, reason=AS_ROOT)
 @pytest.mark.parametrize("other", [".", ".venv", ".venv/bin", ".venv/bin/python", ".venv/pyvenv.cfg"])
-def test_what_belongs_to_another_user_is_not_started(project: Path, canary: Path, other: str) -> None:
+def test_what_belongs_to_another_user_cannot_be_allowed(project: Path, canary: Path, other: str) -> None:
     environment(project / ".venv", canary)
     os.chown(project / other, 12345, 12345)
-    assert f"is not yours alone: {(project / other).resolve()} belongs to user 12345" in passed_over()
+    said = f"is not yours alone: {(project / other).resolve()} belongs to user 12345"
+    assert passed_over() == (
+        f"not started: .venv, which {said}: activate it or give --python .venv/bin/python"
+    )
+    assert invoke("trust", ".venv") == (2, f"error: .venv: {said}\n")
     assert not canary.exists()
 
 
@@ -347,59 +339,105 @@ def test_a_folder_above_that_belongs_to_another_user(
     environment(above / ".venv", canary)
     mine.mkdir()
     (mine / "train.py").write_text(SCRIPT)
-    (above / "decoy.py").touch()
-    git(above, "init", "-q")
-    git(above, "add", "decoy.py")
+    (above / ".git").mkdir()
     (above / "pyproject.toml").write_text("[tool.gradfix.verify]\npython = '.venv/bin/python'\n")
     for one in (above, *above.rglob("*")):
         if mine not in (one, *one.parents):
             os.chown(one, 12345, 12345, follow_symlinks=False)
     monkeypatch.chdir(mine)
-    assert "not started: ../.venv " in passed_over()
+    assert "not started: ../.venv, " in passed_over()
     found = pipeline.prepare(["train.py"], Wishes())
-    assert isinstance(found, Refusal) and "not started: ../.venv " in found.message
+    assert isinstance(found, Refusal) and "not started: ../.venv, " in found.message
     assert not canary.exists()
 
 
 @pytest.mark.parametrize("other", [".", ".venv", ".venv/bin", ".venv/pyvenv.cfg"])
-def test_what_others_can_write_to_is_not_started(project: Path, canary: Path, other: str) -> None:
+def test_what_others_can_write_to_is_started_no_more(project: Path, canary: Path, other: str) -> None:
     environment(project / ".venv", canary)
+    trust.allow(".venv")
     (project / other).chmod(0o777)
     assert f"others may write to {(project / other).resolve()}" in passed_over()
+    assert "gradfix trust" not in passed_over()
     assert not canary.exists()
 
 
 # -- what the user has allowed ---------------------------------------------------------------------
 
 
-def test_the_ordinary_case_asks_nothing(project: Path, canary: Path) -> None:
-    environment(project / ".venv", canary)
-    chosen = interpreter.choose_interpreter(Path("train.py"))
-    assert chosen == Interpreter(str(project / ".venv/bin/python"), f".venv ({trust.YOURS})")
-
-
 def test_the_active_environment_is_started(
     project: Path, canary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment(project / ".venv", canary)
-    git(project, "add", "-f", ".venv")
-    monkeypatch.setenv("VIRTUAL_ENV", str(project / ".venv"))
-    chosen = interpreter.choose_interpreter(Path("train.py"))
-    assert chosen == Interpreter(str(project / ".venv/bin/python"), f".venv ({trust.ACTIVE})")
+    is_condas(project / "other", canary)
+    for name, folder in (("VIRTUAL_ENV", ".venv"), ("CONDA_PREFIX", "other/.venv")):
+        with monkeypatch.context() as patched:
+            patched.setenv(name, str(project / folder))
+            chosen = interpreter.choose_interpreter(Path("train.py"))
+            found = Interpreter(str(project / folder / "bin/python"), chosen.chosen)  # type: ignore[union-attr]
+            assert chosen == found and trust.ACTIVE in found.chosen
+            assert interpreter.usual_interpreter() == Interpreter(found.executable, trust.ACTIVE)
+            patched.setenv(name, folder)
+            assert not canary.unlink() and NOT_ALLOWED in passed_over()
+            assert not canary.exists()
 
 
 def test_what_was_allowed_once_is_started(project: Path, canary: Path, home: Path) -> None:
     environment(project / ".venv", canary)
-    git(project, "add", "-f", ".venv")
     assert invoke("trust", ".venv") == (0, f"trusted: {project.resolve()}/.venv\n")
     chosen = interpreter.choose_interpreter(Path("train.py"))
-    assert isinstance(chosen, Interpreter) and chosen.chosen == f".venv ({trust.ALLOWED})"
+    assert chosen == Interpreter(str(project / ".venv/bin/python"), f".venv ({trust.ALLOWED})")
     kept = home / ".config/gradfix/trusted.json"
     assert kept.stat().st_mode & 0o77 == 0 and kept.parent.stat().st_mode & 0o77 == 0
     assert invoke("trust", "--list") == (0, f"{project.resolve()}/.venv\n")
     canary.unlink()
     assert invoke("trust", "--remove", ".venv")[0] == 0
-    assert "came with the code" in passed_over()
+    interpreter._finds_torch.cache_clear()
+    assert passed_over() == NOT_ALLOWED
+    assert not canary.exists()
+
+
+def test_a_user_at_a_terminal_is_asked_once(
+    project: Path, canary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment(project / ".venv", canary)
+    answers, questions = ["no", "yes"], []
+
+    def ask(question: str) -> bool:
+        questions.append(question)
+        return answers.pop(0) == "yes"
+
+    with trust.asking(ask):
+        assert passed_over() == NOT_ALLOWED and not canary.exists()
+        (question,) = questions
+        assert str(project / ".venv/bin/python") in question
+        for _ in range(2):
+            chosen = interpreter.choose_interpreter(Path("train.py"))
+            assert isinstance(chosen, Interpreter) and chosen.chosen == f".venv ({trust.ALLOWED})"
+    assert not answers and len(questions) == 2
+    # Nobody is asked who has activated another one, or about what only others could answer for.
+    trust.forget(".venv")
+    environment(project / "mine", canary)
+    with trust.asking(ask):
+        monkeypatch.setenv("VIRTUAL_ENV", str(project / "mine"))
+        assert passed_over() == ""
+        monkeypatch.delenv("VIRTUAL_ENV")
+        (project / ".venv").chmod(0o777)
+        assert "others may write" in passed_over()
+
+
+@pytest.mark.usefixtures("servers")
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_command_asks_at_a_terminal_before_it_begins(
+    project: Path, canary: Path, terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment(project / ".venv", canary)
+    monkeypatch.setattr("gradfix.cli._can_answer", lambda: terminal)
+    done = CliRunner().invoke(app, ["verify", "train.py"], input="n\n")
+    question = (
+        f"Start {project / '.venv/bin/python'}? It may have come with the code, and runs what is in it."
+    )
+    assert done.output.count(question) == terminal, done.output
+    assert NOT_ALLOWED in done.output and "1 proved" in done.output
     assert not canary.exists()
 
 
@@ -427,7 +465,7 @@ def test_what_has_changed_since_is_asked_about_again(project: Path, canary: Path
         environment(project / "elsewhere", canary)
         place.unlink()
         place.symlink_to("elsewhere")
-    assert "is not what it was when you allowed it" in passed_over()
+    assert f"which is not what it was when you allowed it: {WAYS}" in passed_over()
     assert "is not what it was" in invoke("trust", "--list")[1]
     assert not canary.exists()
     trust.allow(".venv")
@@ -436,7 +474,6 @@ def test_what_has_changed_since_is_asked_about_again(project: Path, canary: Path
 
 def test_the_list_of_what_is_allowed_is_the_users_own(project: Path, canary: Path, home: Path) -> None:
     environment(project / ".venv", canary)
-    git(project, "add", "-f", ".venv")
     trust.allow(".venv")
     kept = home / ".config/gradfix/trusted.json"
     kept.chmod(0o666)
@@ -451,10 +488,49 @@ def test_the_list_of_what_is_allowed_is_the_users_own(project: Path, canary: Pat
 
 def test_what_cannot_be_trusted_is_told(project: Path) -> None:
     code, output = invoke("trust", "train.py")
-    assert (code, output) == (2, "error: train.py: is neither a virtual environment nor an interpreter\n")
+    told = "is neither an environment nor an interpreter nor a folder of data"
+    assert (code, output) == (2, f"error: train.py: {told}\n")
     code, output = invoke("trust", "--remove", "train.py")
     assert (code, output) == (2, "error: train.py: is not among what you have allowed\n")
     assert invoke("trust")[0] == invoke("trust", "--list", "x")[0] == 2
+
+
+# -- data outside the project ----------------------------------------------------------------------
+
+
+def reads(project: Path) -> tuple[Path, ...]:
+    """What runs may read besides the project."""
+    found = pipeline.prepare(["train.py"], Wishes())
+    assert not isinstance(found, Refusal)
+    return proving.command_for("train.py", found).readable
+
+
+def test_a_configuration_alone_opens_no_folder_outside(project: Path, tmp_path: Path) -> None:
+    data = tmp_path / "another"
+    (data / ".git").mkdir(parents=True)
+    (data / ".git/config").write_text("hunter2")
+    (project / "inner").mkdir()
+    (project / "link").symlink_to(data)
+    (project / "pyproject.toml").write_text(
+        "[tool.gradfix.verify]\nreadable = ['../another', 'inner', 'link', '../nothing']\n"
+    )
+    assert reads(project) == (project / "inner",)
+    told = invoke("verify", "train.py")[1]
+    assert f"runs do not get to read {data}, which you have not allowed: run `gradfix trust {data}`" in told
+    assert invoke("trust", data) == (0, f"trusted: {data}\n")
+    assert reads(project) == (data, project / "inner")
+    assert f"runs may read {data} (readable in pyproject.toml)" in invoke("verify", "train.py")[1]
+    # Another folder in its place is another one.
+    data.rename(tmp_path / "old")
+    data.mkdir()
+    assert reads(project) == (project / "inner",)
+
+
+def test_a_folder_that_holds_more_than_data_cannot_be_allowed(project: Path, home: Path) -> None:
+    (home / ".ssh").mkdir()
+    for folder in (home, home / ".ssh", "/", "/etc"):
+        code, output = invoke("trust", folder)
+        assert code == 2 and "is no folder that runs read" in output
 
 
 # -- modules in the wrong place --------------------------------------------------------------------
@@ -629,7 +705,8 @@ def test_a_plan_runs_nothing_of_the_checkout(booby_trapped: Path, canary: Path) 
     assert code == 0, output
     assert "train.py" in (booby_trapped / "plan.json").read_text()
     environment(booby_trapped / ".venv", canary)
-    assert trust.verdict(".venv/bin/python").why == trust.YOURS
+    trust.allow(".venv")
+    assert trust.verdict(".venv/bin/python").why == trust.ALLOWED
     assert not canary.exists()
     assert (booby_trapped / ".git/index").read_bytes() == index
     (booby_trapped / "train.py").write_text(SCRIPT + "\n")
@@ -661,8 +738,7 @@ def test_all_kinds_of_checkouts_can_be_asked(tmp_path: Path, kind: str) -> None:
     assert bot_git.head_of(here) == git(folder, "rev-parse", "HEAD").strip()
     assert list(bot_git.files_of(here, "HEAD")) == ["a.py"]
     assert bot_git.uncommitted(here) == []
-    (staged,) = here.staged("a.py")
-    assert staged.inode == (folder / "a.py").stat().st_ino & 0xFFFFFFFF
+    assert here.ask("ls-files") == b"a.py\n"
 
 
 # -- certificates ----------------------------------------------------------------------------------
@@ -681,12 +757,13 @@ opt.step()
 
 def certified(file: Path, filename: str, text: str) -> Path:
     """A certificate that somebody else has made, about a file that is elsewhere."""
-    digest = certificate._digest(text)
+    # A fix that has an effect.
+    kept = text.replace("backward()", "backward(retain_graph=True)")
+    before, after = ({"sha256": certificate._digest(one), "text": one} for one in (kept, text))
     claim = {"raises": None, "raises_line": None, "unchanged": "all", "feeds": [], "beyond": False}
-    version = {"sha256": digest, "text": text}
     content = {"schema": 2, "filename": filename, "code": "x", "message": "x", "effect": "preserves"}
-    content |= {"claim": claim | {"same_forwards": True}, "before": version, "after": version}
-    file.write_text(json.dumps(content | {"outcome": "proved"}))
+    content |= {"claim": claim | {"same_forwards": True}, "before": before, "after": after}
+    file.write_text(json.dumps(content | {"outcome": "unverified"}))
     return file
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -105,11 +106,16 @@ def test_another_project_is_left_alone(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_dry_run_prints_the_patch_and_writes_nothing(state: Path) -> None:
     apply("a.py")
     git("add", ".", cwd=Path())
-    before = {path: path.lstat() for path in [*Path().rglob("*"), *state.rglob("*")]}
+
+    def seen() -> dict[Path, tuple[int, ...]]:
+        found = {path: path.lstat() for path in [*Path().rglob("*"), *state.rglob("*")]}
+        return {path: (one.st_mode, one.st_ino, one.st_size, one.st_ctime_ns) for path, one in found.items()}
+
+    before = seen()
     done = undo("--dry-run")
     assert done.exit_code == 0
     assert done.stderr.startswith("a.py\nWould take back 1 file of the apply of ")
-    assert {path: path.lstat() for path in [*Path().rglob("*"), *state.rglob("*")]} == before
+    assert seen() == before
     Path("undo.patch").write_bytes(done.stdout_bytes)
     git("apply", "undo.patch", cwd=Path())
     assert contents("a.py") == [BEFORE]
@@ -151,6 +157,25 @@ def test_a_file_that_has_changed_is_left_and_named_and_the_others_are_taken_back
     Path("b.py").write_bytes(AFTER)
     assert undo().exit_code == 0
     assert contents("b.py") == [BEFORE]
+
+
+def test_a_folder_that_has_become_a_link_is_not_written_through(tmp_path: Path) -> None:
+    apply("inner/b.py", "inner/deep/c.py", "d.py")
+    Path("inner").rename(tmp_path / "elsewhere")
+    Path("inner").symlink_to(tmp_path / "elsewhere")
+    done = undo()
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 2)
+    assert (
+        f"error: inner/b.py: io-error: is not where it was: {Path('inner').absolute()} is a " in done.stderr
+    )
+    assert "Took back 1 file" in done.stdout
+    assert contents("d.py", "inner/b.py", "inner/deep/c.py") == [BEFORE, AFTER, AFTER]
+
+    # Its old content is not lost.
+    Path("inner").unlink()
+    (tmp_path / "elsewhere").rename("inner")
+    assert undo().exit_code == 0
+    assert contents("inner/b.py", "inner/deep/c.py") == [BEFORE, BEFORE]
 
 
 @pytest.mark.parametrize("written", [0, 1, 2])
@@ -280,6 +305,12 @@ def test_a_journal_that_cannot_be_understood_is_passed_over(state: Path) -> None
     apply("a.py")
     for name, data in (("9.json", b"{"), ("8.json", b'{"format": 2}'), ("7.json", b"[]"), ("6.txt", b"")):
         (state / name).write_bytes(data)
+    (state / "5.json").write_bytes(b"[" * 100_000)
+    (whole,) = (json.loads(file.read_text()) for file in state.iterdir() if len(file.name) > 10)
+    for number, change in enumerate(
+        ({"time": 1e999}, {"files": [{**whole["files"][0], "path": None}]}, {"files": [{"path": "a.py"}]})
+    ):
+        (state / f"4{number}.json").write_text(json.dumps({**whole, **change}))
     assert undo().exit_code == 0
     assert contents("a.py") == [BEFORE]
 

@@ -1482,22 +1482,20 @@ def test_the_project_s_environment_comes_first(tmp_path: Path, monkeypatch: pyte
         (folder / "bin/python").chmod(0o755)
         return folder
 
-    for name in ("src/other.py", "other.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    for words in ("init -q", "add ."):
-        subprocess.run(["git", "-C", str(tmp_path), *words.split()], check=True)
     monkeypatch.chdir(tmp_path)
     script = tmp_path / "src/deep/train.py"
     environment(tmp_path / "src/.venv", False)
     environment(tmp_path / "venv", True)
     monkeypatch.setenv("VIRTUAL_ENV", str(environment(tmp_path / "active", True)))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for folder in ("src/.venv", "venv"):
+        trust.allow(str(tmp_path / folder))
     chosen = interpreter.choose_interpreter(script)
     assert isinstance(chosen, Interpreter)
     assert chosen.executable == str(tmp_path / "venv/bin/python")
-    assert chosen.chosen.startswith("venv (yours")
+    assert chosen.chosen == f"venv ({trust.ALLOWED})"
     (passed_over,) = chosen.passed_over
-    assert passed_over.startswith("not used: src/.venv (yours") and passed_over.endswith("has no torch")
+    assert passed_over == f"not used: src/.venv ({trust.ALLOWED}) has no torch"
     (tmp_path / "venv/pyvenv.cfg").unlink()
     chosen = interpreter.choose_interpreter(script)
     assert isinstance(chosen, Interpreter)

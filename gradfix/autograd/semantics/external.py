@@ -9,9 +9,9 @@ from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import FUNCTIONS, called, functions_of, other_methods
 from gradfix.autograd.semantics.layers import CONTAINERS, deep_copy
-from gradfix.autograd.semantics.libraries import ARRAYS, HARMLESS, NETWORKS, WEIGHT_NORMS, WRAPPERS
+from gradfix.autograd.semantics.libraries import ARRAYS, HARMLESS, METRICS, NETWORKS, WEIGHT_NORMS, WRAPPERS
 from gradfix.autograd.semantics.names import canonical, member
-from gradfix.autograd.semantics.operations import unknown
+from gradfix.autograd.semantics.operations import made_by, unknown
 from gradfix.autograd.semantics.optimizers import AVERAGES, OPTIMIZERS, follower, make_optimizer
 from gradfix.autograd.semantics.unknown import call_opaque
 from gradfix.autograd.values import (
@@ -75,7 +75,9 @@ def call_external(run: Run, call: Call) -> Value:
     if call.name in AVERAGES:
         return follower(last, [])
     if root in NETWORKS:
-        made = _harmless(run, last, call) if root in HARMLESS else call_opaque(run, Opaque(last), call)
+        function = Opaque(last)
+        function.library = True
+        made = _harmless(run, last, call) if root in HARMLESS else call_opaque(run, function, call)
         if isinstance(made, Opaque):
             made.library = made.node is None
         return made
@@ -83,7 +85,12 @@ def call_external(run: Run, call: Call) -> Value:
         if any(isinstance(v, Module) for v, _ in call.args) and root not in HARMLESS:
             havoc(run, [v for v, _ in call.args], call.site)
         return _harmless(run, last, call)
-    return call_opaque(run, Opaque(last), call)
+    function = Opaque(last)
+    function.library = root in METRICS
+    made = made_by(call_opaque(run, function, call), function, call.args)
+    if isinstance(made, Opaque) and made.node is None:
+        made.library = function.library
+    return made
 
 
 UNCONCERNED = ("torch.utils.", "torch.distributed.", "torch.nn.utils.clip")

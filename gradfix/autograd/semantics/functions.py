@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from gradfix.autograd import imports
 from gradfix.autograd.arguments import Argument, Call, Keywords, unwritten
+from gradfix.autograd.engine import hand_over
 from gradfix.autograd.graph import Leaf
 from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.relevance import walk
@@ -135,6 +136,26 @@ def _is_endless(run: Run, active: tuple[ast.AST, Module | None], args: list[Argu
     return run.active.count(active) >= (NESTED if nested else 2)
 
 
+MANY_CALLS = 2_000
+"""How many calls are followed within one call of a function that trains nothing.
+
+No training script comes near it. A function may call another one twice, and that a third one twice.
+"""
+
+
+def _within_bounds(run: Run) -> bool:
+    """Whether a call is followed, or there were too many within the outermost one that trains nothing."""
+    helper = next((f for f, _ in run.active if not run.relevance.touches(f)), None)
+    if helper is None:
+        run.calls_within = 0
+    elif run.calls_within >= MANY_CALLS:
+        run.not_followed.add(getattr(helper, "name", "a lambda"))
+        return False
+    else:
+        run.calls_within += 1
+    return True
+
+
 def call_function(run: Run, function: Function, call: Call) -> Value:
     """Follow a call into a function of the project."""
     args = call.args
@@ -150,9 +171,12 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         return call_opaque(run, Opaque(function.name), Call(args, call.keywords, call.site, True))
     if isinstance(function.bound, (Module, Instance)) and _abstract(definition):
         # A subclass that is not here has it.
+        hand_over(run, [function.bound], call.site)
         missing = Opaque(function.name)
         missing.owner = function.bound if isinstance(function.bound, Module) else None
         return call_opaque(run, missing, Call(args, call.keywords, call.site, False))
+    if not _within_bounds(run):
+        return unknown(run, args, call.keywords, call.site, function.name, certain=False)
     frame = Frame(function.frame, function)
     if function.bound is not None:
         args = [(function.bound, unwritten(call.site)), *args]

@@ -6,7 +6,7 @@ import ast
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Call, flag, to_none, unwritten
-from gradfix.autograd.engine import havoc, zero_grad
+from gradfix.autograd.engine import hand_over, havoc, zero_grad
 from gradfix.autograd.graph import Leaf, Storage, Tri
 from gradfix.autograd.parameters import (
     LAYERED,
@@ -319,6 +319,7 @@ def _other_method(run: Run, module: Module, call: Call) -> Value:
     fresh = Opaque(call.name)
     fresh.owner = module if not call.discarded else None
     module.attributes[call.name] = fresh
+    hand_over(run, [module, *call.values], call.site)
     if call.discarded:
         havoc(run, [module, *call.values], call.site)
         return NONE

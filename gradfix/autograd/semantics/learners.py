@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 
 from gradfix.autograd.arguments import Call, flag
+from gradfix.autograd.engine import hand_over
 from gradfix.autograd.graph import Edge, Tri, reach
 from gradfix.autograd.parameters import module_leaves
 from gradfix.autograd.run import Run
@@ -131,6 +132,7 @@ def _adapt(run: Run, learner: Learner, loss: Value | None, first_order: Tri, nod
     if first_order is not False:
         for reached in reach([(root, True) for root in roots]):
             reached.maybe_freed = True
+    hand_over(run, [learner] if loss is None else [learner, loss], node)
     made = run.node("adapt", node)
     made.saves = None
     if first_order is not True:

@@ -35,6 +35,10 @@ ARRAYS = {"numpy.zeros": 1, "numpy.ones": 1, "numpy.empty": 1, "numpy.full": 2}
 """Calls that make an array, of numbers unless they are told another type, and where that is told."""
 
 
+METRICS = frozenset({"torchmetrics", "torcheval"})
+"""Libraries that compute with predictions how good these are, and differentiate nothing."""
+
+
 NETWORKS = frozenset(
     """torchvision timm transformers segmentation_models_pytorch efficientnet_pytorch pretrainedmodels
     facenet_pytorch lpips clip open_clip monai""".split()

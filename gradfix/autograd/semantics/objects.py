@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.engine import havoc
+from gradfix.autograd.engine import hand_over, havoc
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.attributes import method_held
 from gradfix.autograd.semantics.dispatch import call_method, call_value, inherent_method, other_methods
@@ -38,7 +38,10 @@ def _instance_method(
     if call.discarded and call.name not in LOGGING and base.cls.unknown_bases():
         # What is inherited from somewhere that cannot be seen has all of the object in hand.
         havoc(run, [base], call.site)
-    return call_opaque(run, _inherited(base, call.name), call)
+    inherited = _inherited(base, call.name)
+    if not inherited.harmless:
+        hand_over(run, [base], call.site)
+    return call_opaque(run, inherited, call)
 
 
 @other_methods(Class)

@@ -6,7 +6,7 @@ import ast
 
 from gradfix.autograd import operators, options
 from gradfix.autograd.arguments import Argument, Call, flag, unwritten
-from gradfix.autograd.engine import backward, forget_state, havoc, step, zero_grad
+from gradfix.autograd.engine import backward, forget_state, hand_over, havoc, step, zero_grad
 from gradfix.autograd.graph import Backward, Contribution, Leaf, OptimizerState, Storage
 from gradfix.autograd.parameters import leaves_of, set_mode, set_requires
 from gradfix.autograd.run import Run
@@ -122,6 +122,7 @@ def call_opaque(run: Run, value: Opaque, call: Call) -> Value:
         return _call_opaque_module(run, value, owner.rest, call)
     if call.discarded and _observed(value, call):
         return Opaque(value.label)
+    _hand_over(run, value, call)
     handed = None if call.discarded or run.path else _handed(call.args)
     if (call.discarded and not _only_reads(value, call.args)) or suspicious(value.label, handed is not None):
         havoc(run, call.values, call.site)
@@ -131,6 +132,20 @@ def call_opaque(run: Run, value: Opaque, call: Call) -> Value:
     if handed is not None and isinstance(result, Opaque):
         result.handed = call.site, handed
     return result
+
+
+def _hand_over(run: Run, called: Opaque, call: Call) -> None:
+    """What something unknown is called on gets into its hands, as does what it is a method or a part of.
+
+    Of a library that the model knows it is known that it differentiates nothing. Nor is it assumed of what a
+    network computes its result with: an operation on graphs that has no parameters in hand.
+    """
+    holders = [called]
+    while (whole := holders[-1].parent) is not None:
+        holders.append(whole)
+    if not any(holder.harmless or holder.library for holder in holders):
+        operation = run.current_call is not None and not call.discarded and not suspicious(called.label)
+        hand_over(run, [*holders, *call.values], call.site, operation)
 
 
 def _observed(value: Opaque, call: Call) -> bool:
@@ -473,11 +488,13 @@ def _of_tensor(run: Run, value: Opaque, call: Call) -> Value:
         return apply(run, table, [(value, call.receiver), *call.args], call.keywords, call.site)
     if table is not None and table.result == "inplace":
         return value
+    _hand_over(run, value, call)
     return unknown(run, call.args, call.keywords, call.site, call.name, value.node)
 
 
 def _of_network(run: Run, network: Opaque, leaf: Leaf, call: Call) -> Value:
     """A method of an unknown network: what comes out was computed with some of its parameters."""
+    _hand_over(run, network, call)
     result = unknown(run, call.args, call.keywords, call.site, call.name, certain=False)
     if isinstance(result, Opaque) and run.grad_enabled is not False:
         if result.node is None:

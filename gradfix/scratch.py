@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gradfix.verify import removal
-
 try:
     import fcntl
 except ImportError:  # Windows: nothing is told apart there, and so nothing is swept.
@@ -36,7 +34,7 @@ def folder() -> Iterator[Path]:
     try:
         yield made
     finally:
-        removal.remove(made)
+        _remove(made)
         if held is not None:
             os.close(held)
 
@@ -50,8 +48,14 @@ def sweep(parent: Path) -> None:
             if entry.name.startswith(PREFIX) and _own(entry):
                 held = _locked(Path(entry.path, LOCK))
                 if held is not None:
-                    removal.remove(Path(entry.path))
+                    _remove(Path(entry.path))
                     os.close(held)
+
+
+def _remove(folder: Path) -> None:
+    from gradfix.verify import removal  # A clean check needs none of it.
+
+    removal.remove(folder)
 
 
 def _own(entry: os.DirEntry[str]) -> bool:
