@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from gradfix.checks import Check
+from gradfix.checks import NO_NUMBERS, Check
 from gradfix.claims.case import Case
 from gradfix.claims.course import each_step
 from gradfix.claims.gradients import (
@@ -48,7 +48,7 @@ def entries(case: Case, still: Still | None) -> list[Check]:
     if still is None:
         # Only numbers say what a loss comes to.
         return [
-            Check("entries", "not checked", f"{who}: its losses cannot be compared without values", who)
+            Check("entries", "not checked", f"{who}: its losses cannot be compared, {NO_NUMBERS}", who)
             for who in (case.after.optimizers[index].name for index in open_)
         ]
     versions = _Versions(still.reference, still.after, case.claim.losses)
@@ -149,10 +149,14 @@ class _Versions:
         """Whether weights are not those of the original at a step, or move though they are held still."""
         if _moved(self.after) - _moved(self.reference):
             return True
-        # Of an optimizer that is made anew, or of other parameters, they need not be the same.
-        return self.losses == "same" and any(
-            not nearly_equal(a.value, b.value, largest_of(a.value, b.value), RELATIVE)
+        # An optimizer may have been given what another one, or none, has in the original.
+        held = {state.value.digest for step in self.reference.steps for state in step.parameters}
+        return any(
+            a.value.shape == b.value.shape
+            and b.value.digest not in held
+            and not nearly_equal(a.value, b.value, largest_of(a.value, b.value), RELATIVE)
             for one, other in zip(theirs, steps)
+            if len(one.parameters) == len(other.parameters)
             for a, b in zip(one.parameters, other.parameters)
         )
 
