@@ -23,9 +23,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gradfix import pipeline, source
-from gradfix.pipeline import Options, Wishes
-from gradfix.source import Source
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.project import source
+from gradfix.project.source import Source
 from gradfix.verify.runner import (
     Limits,
     Rewrite,

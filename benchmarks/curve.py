@@ -32,10 +32,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gradfix import pipeline
-from gradfix.cli import collect_rarely
-from gradfix.pipeline import Options, Wishes
-from gradfix.results import Report
+from gradfix.cli.commands import collect_rarely
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline.results import Report
 
 LENGTHS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 HELPERS = 500

@@ -26,8 +26,10 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradfix import pipeline, project, source
-from gradfix.cli import collect_rarely
+from gradfix.cli.commands import collect_rarely
+from gradfix.pipeline import main as pipeline
+from gradfix.project import configuration as project
+from gradfix.project import source
 
 
 @dataclass(frozen=True)

@@ -44,10 +44,20 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor, Value, tensors_in
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Span
-from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import detach_at, drop_retain, in_order, insert, line, note, offered, receiver, targets_in
-from gradfix.moving import place
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Span
+from gradfix.rules.diagnosis import Diagnosis, diagnose
+from gradfix.rules.edits import (
+    detach_at,
+    drop_retain,
+    in_order,
+    insert,
+    line,
+    note,
+    offered,
+    receiver,
+    targets_in,
+)
+from gradfix.rules.moving import place
 
 
 @dataclass(eq=False)

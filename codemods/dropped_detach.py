@@ -34,8 +34,8 @@ from gradfix.autograd.graph import Backward, Leaf, Node
 from gradfix.autograd.questions import backwards, first_step
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceStatement, Span
-from gradfix.edits import line, note, offered, receiver, shown
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceStatement, Span
+from gradfix.rules.edits import line, note, offered, receiver, shown
 
 
 @dataclass(eq=False)

@@ -48,7 +48,7 @@ from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
 from gradfix.autograd.questions import backwards, of_kind
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
-from gradfix.codemod import (
+from gradfix.core.codemod import (
     Claim,
     Edit,
     Effect,
@@ -59,9 +59,9 @@ from gradfix.codemod import (
     Severity,
     Span,
 )
-from gradfix.edits import asking, insert, line, note, offered, shown
-from gradfix.segments import call_method
-from gradfix.syntax import last_name
+from gradfix.core.segments import call_method
+from gradfix.core.syntax import last_name
+from gradfix.rules.edits import asking, insert, line, note, offered, shown
 
 SAME_TYPE = ("to", "double", "half", "bfloat16", "type", "contiguous")
 """What gives the very tensor where it has that type already."""

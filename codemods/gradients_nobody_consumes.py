@@ -46,7 +46,7 @@ from gradfix.autograd.questions import backwards, calls_in, detached_code, first
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor
-from gradfix.codemod import (
+from gradfix.core.codemod import (
     Claim,
     Edit,
     Effect,
@@ -57,7 +57,7 @@ from gradfix.codemod import (
     Severity,
     Span,
 )
-from gradfix.edits import network, note, offered, receiver, shown
+from gradfix.rules.edits import network, note, offered, receiver, shown
 
 
 @dataclass(eq=False)

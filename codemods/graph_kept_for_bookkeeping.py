@@ -51,9 +51,9 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor
-from gradfix.codemod import Effect, Finding, Fix, Span
-from gradfix.edits import detach_at, note, shown, targets_in
-from gradfix.syntax import LOOPS
+from gradfix.core.codemod import Effect, Finding, Fix, Span
+from gradfix.core.syntax import LOOPS
+from gradfix.rules.edits import detach_at, note, shown, targets_in
 
 SHORT = 8
 """A loop over so few numbers keeps so few graphs that nobody notices."""

@@ -59,12 +59,22 @@ from gradfix.autograd.questions import (
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor, Value
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
-from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import add_retain, insert, line, names_bound, names_read, note, offered, receiver, shown
-from gradfix.intent import doubt
-from gradfix.moving import called_again, moved_inside
-from gradfix.segments import call_method, enclosed
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
+from gradfix.core.intent import doubt
+from gradfix.core.segments import call_method, enclosed
+from gradfix.rules.diagnosis import Diagnosis, diagnose
+from gradfix.rules.edits import (
+    add_retain,
+    insert,
+    line,
+    names_bound,
+    names_read,
+    note,
+    offered,
+    receiver,
+    shown,
+)
+from gradfix.rules.moving import called_again, moved_inside
 
 
 def find(program: Program) -> Iterator[Finding]:

@@ -54,21 +54,12 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.layers import INPLACE
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module
-from gradfix.codemod import (
-    Claim,
-    Edit,
-    Effect,
-    Finding,
-    Fix,
-    RemoveArgument,
-    ReplaceExpression,
-    Span,
-)
-from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import insert, line, note, offered, receiver, shown
-from gradfix.out_of_place import bound_anew, out_of_place, renamed
-from gradfix.segments import call_method
-from gradfix.syntax import last_name
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, ReplaceExpression, Span
+from gradfix.core.segments import call_method
+from gradfix.core.syntax import last_name
+from gradfix.rules.diagnosis import Diagnosis, diagnose
+from gradfix.rules.edits import insert, line, note, offered, receiver, shown
+from gradfix.rules.out_of_place import bound_anew, out_of_place, renamed
 
 VIEWS = frozenset(
     """view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze t transpose permute movedim

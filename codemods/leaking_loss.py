@@ -47,7 +47,6 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradfix import guards
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, Storage, reach
 from gradfix.autograd.questions import (
     calls_in,
@@ -62,8 +61,9 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import swapped
 from gradfix.autograd.values import Tensor, Value, tensors_in
-from gradfix.codemod import Claim, Effect, Finding, Fix, Note, Span
-from gradfix.edits import constructed, insert, note, offered, only_for, receiver, stepped
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, Span
+from gradfix.rules import conditional_steps as guards
+from gradfix.rules.edits import constructed, insert, note, offered, only_for, receiver, stepped
 
 
 class Leak(NamedTuple):

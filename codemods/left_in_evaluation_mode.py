@@ -46,8 +46,8 @@ from gradfix.autograd.modes import depends_on_mode
 from gradfix.autograd.questions import backwards, calls_in
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Span
-from gradfix.edits import insert, names_bound, names_read, network, note, offered, shown
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Span
+from gradfix.rules.edits import insert, names_bound, names_read, network, note, offered, shown
 
 
 @dataclass(eq=False)

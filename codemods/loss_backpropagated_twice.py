@@ -40,9 +40,9 @@ from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.questions import backwards, steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Claim, Effect, Finding, Fix, RemoveStatement, Span
-from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import line, note, offered, receiver, retain_argument, stepped
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, RemoveStatement, Span
+from gradfix.rules.diagnosis import Diagnosis, diagnose
+from gradfix.rules.edits import line, note, offered, receiver, retain_argument, stepped
 
 
 class Twice(NamedTuple):

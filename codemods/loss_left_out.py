@@ -37,8 +37,8 @@ from gradfix.autograd.graph import Backward, Node, OptimizerState, reach
 from gradfix.autograd.questions import backwards, first_step
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Finding, Span
-from gradfix.edits import line, note, receiver, shown
+from gradfix.core.codemod import Finding, Span
+from gradfix.rules.edits import line, note, receiver, shown
 
 
 @dataclass(eq=False)

@@ -47,7 +47,6 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from gradfix import guards
 from gradfix.autograd.graph import Backward, Clip, Event, Leaf, OptimizerState, Path, Step, ZeroGrad
 from gradfix.autograd.questions import (
     adding_up,
@@ -71,9 +70,10 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import misdirected
 from gradfix.autograd.values import Module, Optimizer
-from gradfix.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement, Span
-from gradfix.edits import clearing_place, insert, move, note, offered, receiver, stepped
-from gradfix.syntax import LOOPS
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement, Span
+from gradfix.core.syntax import LOOPS
+from gradfix.rules import conditional_steps as guards
+from gradfix.rules.edits import clearing_place, insert, move, note, offered, receiver, stepped
 
 
 @dataclass(eq=False)

@@ -41,10 +41,10 @@ from gradfix.autograd.graph import OptimizerState, Step
 from gradfix.autograd.questions import steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
-from gradfix.codemod import Claim, Effect, Finding, Fix, Span
-from gradfix.edits import line, move, names_bound, names_read, note, offered, stepped
-from gradfix.guards import assigned_again
-from gradfix.syntax import last_name
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.core.syntax import last_name
+from gradfix.rules.conditional_steps import assigned_again
+from gradfix.rules.edits import line, move, names_bound, names_read, note, offered, stepped
 
 KEEPING = frozenset("Adam AdamW Adamax NAdam RAdam RMSprop Adadelta Adagrad".split())
 """Optimizers that keep averages of gradients, whatever they are told."""

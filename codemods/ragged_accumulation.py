@@ -34,13 +34,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradfix.accumulation import Waiting, counts_from_start, waiting
 from gradfix.autograd.graph import ZeroGrad
 from gradfix.autograd.questions import backwards, steps, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
-from gradfix.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Severity, Span
-from gradfix.edits import line, note, offered, stepped
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Severity, Span
+from gradfix.rules.accumulation import Waiting, counts_from_start, waiting
+from gradfix.rules.edits import line, note, offered, stepped
 
 LOOPS = (ast.For, ast.While)
 

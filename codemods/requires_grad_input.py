@@ -34,9 +34,9 @@ from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
 from gradfix.autograd.questions import backwards, of_kind
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Claim, Effect, Finding, Fix, Span
-from gradfix.diagnosis import Diagnosis, diagnose
-from gradfix.edits import asking, line, not_asking, note, offered, receiver, shown
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.rules.diagnosis import Diagnosis, diagnose
+from gradfix.rules.edits import asking, line, not_asking, note, offered, receiver, shown
 
 
 @dataclass(eq=False)

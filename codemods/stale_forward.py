@@ -83,7 +83,7 @@ from gradfix.autograd.relevance import suites, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
-from gradfix.codemod import (
+from gradfix.core.codemod import (
     Claim,
     Edit,
     Effect,
@@ -96,8 +96,8 @@ from gradfix.codemod import (
     Span,
     Way,
 )
-from gradfix.diagnosis import Diagnosis, diagnose, feeding, stale_step
-from gradfix.edits import (
+from gradfix.rules.diagnosis import Diagnosis, diagnose, feeding, stale_step
+from gradfix.rules.edits import (
     constructed,
     detach_at,
     drop_retain,
@@ -114,8 +114,8 @@ from gradfix.edits import (
     stepped,
     targets_in,
 )
-from gradfix.moving import statements
-from gradfix.targets import estimated_targets
+from gradfix.rules.moving import statements
+from gradfix.rules.targets import estimated_targets
 
 DIFFERENCES = frozenset({"binary.Sub", "sub", "subtract"})
 COLLECTING = frozenset("stack cat getitem index_select squeeze unsqueeze view reshape flatten sum to".split())

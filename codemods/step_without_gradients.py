@@ -64,8 +64,8 @@ from gradfix.autograd.questions import (
 )
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span
-from gradfix.edits import line, note, offered, receiver, shown, stepped
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span
+from gradfix.rules.edits import line, note, offered, receiver, shown, stepped
 
 
 @dataclass(eq=False)

@@ -46,9 +46,9 @@ from gradfix.autograd.graph import Backward, Edge, Node
 from gradfix.autograd.questions import backwards, calls_in, first_step
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Claim, Effect, Finding, Fix, Span, Way
-from gradfix.edits import constructed, detach_at, note, offered, only_for, receiver, shown, stepped
-from gradfix.targets import LIKELIHOODS, OF_A_DISTRIBUTION, likelihood
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span, Way
+from gradfix.rules.edits import constructed, detach_at, note, offered, only_for, receiver, shown, stepped
+from gradfix.rules.targets import LIKELIHOODS, OF_A_DISTRIBUTION, likelihood
 
 VIEWS = frozenset(
     """squeeze unsqueeze view reshape flatten expand expand_as view_as permute transpose t item getitem select

@@ -73,7 +73,7 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.autograd.values import Tensor, Value
-from gradfix.codemod import (
+from gradfix.core.codemod import (
     Claim,
     Edit,
     Effect,
@@ -85,8 +85,8 @@ from gradfix.codemod import (
     Span,
     Way,
 )
-from gradfix.diagnosis import Diagnosis, adversary, diagnose, feeding, leaking, reused
-from gradfix.edits import (
+from gradfix.rules.diagnosis import Diagnosis, adversary, diagnose, feeding, leaking, reused
+from gradfix.rules.edits import (
     constructed,
     drop_retain,
     insert,
@@ -100,9 +100,9 @@ from gradfix.edits import (
     stepped,
     torch_name,
 )
-from gradfix.inlining import written_out
-from gradfix.phases import turned_round
-from gradfix.targets import trained_target
+from gradfix.rules.inlining import written_out
+from gradfix.rules.phases import turned_round
+from gradfix.rules.targets import trained_target
 
 Cut = tuple[ModuleCall, ast.expr, Value]
 """The call of a network, and an operand of it that is to be detached."""

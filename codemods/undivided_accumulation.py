@@ -33,13 +33,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradfix.accumulation import Waiting, waiting
 from gradfix.autograd.entries import ONE, multiples_of, operation
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.questions import backwards
 from gradfix.autograd.training_step import Entry, Program
-from gradfix.codemod import Finding, Severity, Span
-from gradfix.edits import note, receiver, stepped
+from gradfix.core.codemod import Finding, Severity, Span
+from gradfix.rules.accumulation import Waiting, waiting
+from gradfix.rules.edits import note, receiver, stepped
 
 MEANS = frozenset(
     """mse_loss l1_loss smooth_l1_loss huber_loss cross_entropy nll_loss binary_cross_entropy

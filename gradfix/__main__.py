@@ -12,7 +12,7 @@ def main() -> None:
 
     # What is imported stays. Looking for garbage in it takes a tenth of the time to start.
     gc.disable()
-    from gradfix.interrupts import guarded
+    from gradfix.system.interrupts import guarded
 
     try:
         guarded(_main)
@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def _main() -> None:
-    from gradfix.cli import main
+    from gradfix.cli.commands import main
 
     main()
 

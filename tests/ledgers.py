@@ -10,7 +10,7 @@ from gradfix.autograd import analyze
 from gradfix.autograd.entries import ledger_of
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.questions import backwards, steps
-from gradfix.ledger import Call, Ledger
+from gradfix.core.ledger import Call, Ledger
 from gradfix.verify.recording import BY_HAND, Recording
 
 

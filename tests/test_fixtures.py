@@ -11,14 +11,15 @@ import pytest
 from cases import CASES, FIXTURES, Case
 from ledgers import differences
 
-from gradfix import pipeline, source
 from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward, Change
-from gradfix.pipeline import Options, Wishes
-from gradfix.results import Attempt, Repaired
-from gradfix.rewrite import apply_fixes
-from gradfix.source import Source
-from gradfix.splice import spliced
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline.results import Attempt, Repaired
+from gradfix.project import source
+from gradfix.project.source import Source
+from gradfix.rewriting.rewrite import apply_fixes
+from gradfix.rewriting.splice import spliced
 
 FAULTY = [case for case in CASES if case.fixed is not None]
 CLEAN = [case for case in CASES if case.fixed is None and case.fault == "none"]

@@ -80,7 +80,7 @@ Python {python}).
 def page() -> str:
     """The whole page."""
     sys.path.insert(0, str(ROOT))
-    from gradfix import catalog
+    from gradfix.rules import catalog
 
     known = catalog.load()
     assert not known.problems, known.problems

@@ -12,9 +12,9 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
-from gradfix import traces
 from gradfix.autograd import imports
-from gradfix.scanning import scan
+from gradfix.project import traces
+from gradfix.project.scanning import scan
 
 LEVELS = 3
 """How many modules may stand between a script and the file: the package that passes it on, for example."""

@@ -14,7 +14,7 @@ from gradfix.autograd.graph import Backward, Cut, Event, Leaf, Node, OptimizerSt
 from gradfix.autograd.questions import backwards, between, calls_in, steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import Opaque, Tensor
-from gradfix.syntax import last_name
+from gradfix.core.syntax import last_name
 
 
 @dataclass(eq=False)

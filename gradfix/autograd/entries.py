@@ -12,8 +12,8 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step
 from gradfix.autograd.run import Run
-from gradfix.ledger import Call, Flow, Ledger, Parameter, Parameters, Term
-from gradfix.ledger import Step as Consumed
+from gradfix.core.ledger import Call, Flow, Ledger, Parameter, Parameters, Term
+from gradfix.core.ledger import Step as Consumed
 
 SUMS = ("binary.Add", "binary.Sub", "augmented.Add", "augmented.Sub", "add", "sub", "stack", "cat", "neg")
 SCALES = (

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from gradfix import files, scanning, traces
 from gradfix.autograd.relevance import Relevance, shift, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
@@ -32,6 +31,8 @@ from gradfix.autograd.values import (
     Tensor,
     Value,
 )
+from gradfix.project import scanning, traces
+from gradfix.system import files
 
 RANGE = 1_000_000
 """Lines set apart for each imported file."""

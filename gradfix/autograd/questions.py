@@ -458,7 +458,7 @@ def pledged(backward: Backward, optimizer: OptimizerState) -> bool:
 
 def detached_code(source: str, expression: ast.expr, value: Value) -> str | None:
     """Code for ``expression`` with every tensor in it detached; None where its make is not known."""
-    from gradfix.segments import call_method
+    from gradfix.core.segments import call_method
 
     if isinstance(value, Sequence):
         if not value.items or not all(isinstance(i, Tensor) for i in value.items):

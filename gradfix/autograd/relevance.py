@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
-from gradfix.syntax import LOOPS
+from gradfix.core.syntax import LOOPS
 
 MOVES = ("backward", "manual_backward", "step", "zero_grad")
 """Calls that move gradients or parameters."""

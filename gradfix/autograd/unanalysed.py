@@ -16,8 +16,8 @@ from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.relevance import is_differentiation, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.codemod import Unanalysed
-from gradfix.syntax import LOOPS
+from gradfix.core.codemod import Unanalysed
+from gradfix.core.syntax import LOOPS
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

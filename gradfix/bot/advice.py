@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradfix.codemod import Effect, Fix
+from gradfix.core.codemod import Effect, Fix
 
 _ERRORS = {
     "E1": "RuntimeError: Trying to backward through the graph a second time (or directly access saved "

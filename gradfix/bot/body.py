@@ -21,9 +21,9 @@ from gradfix.bot.markdown import cell, code, fence, one_line, plain, prose, unli
 from gradfix.bot.plan import PlanFile
 from gradfix.bot.proof import count, folded, items, outcome_of, proof, standins, without
 from gradfix.bot.replay import Rewritten, Step
-from gradfix.codemod import Effect, Severity
+from gradfix.core.codemod import Effect, Severity
+from gradfix.pipeline.results import Outcome
 from gradfix.report.excerpt import excerpt
-from gradfix.results import Outcome
 
 LIMIT = 60_000
 """Characters of a body: GitHub takes 65,536."""

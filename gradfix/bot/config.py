@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from gradfix.bot.errors import UsageError
-from gradfix.project import near_miss
+from gradfix.project.configuration import near_miss
 
 GROUPS = ("codemod", "file", "all")
 REBUILD = "gradfix-rebuild"

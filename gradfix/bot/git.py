@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from gradfix import checkout, programs, scratch
 from gradfix.bot import markdown, secret, state
 from gradfix.bot.errors import (
     AnswerLost,
@@ -34,7 +33,9 @@ from gradfix.bot.errors import (
     UsageError,
 )
 from gradfix.bot.secret import ANONYMOUS, Token
-from gradfix.checkout import Checkout, CheckoutError
+from gradfix.project import checkout
+from gradfix.project.checkout import Checkout, CheckoutError
+from gradfix.system import programs, scratch
 
 LOCAL_SECONDS = 120.0
 REMOTE_SECONDS = 300.0

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from gradfix.printable import visible
+from gradfix.system.printable import visible
 
 JOINER = "\N{WORD JOINER}"
 

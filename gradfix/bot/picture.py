@@ -14,8 +14,8 @@ from gradfix.autograd.graph import Backward
 from gradfix.autograd.questions import backwards, steps
 from gradfix.autograd.run import Run
 from gradfix.bot import markdown
-from gradfix.edits import stepped
-from gradfix.source import Source
+from gradfix.project.source import Source
+from gradfix.rules.edits import stepped
 
 MOST = 12
 """A picture with more arrows than this explains nothing."""

@@ -50,11 +50,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gradfix import __version__, files
+from gradfix import __version__
 from gradfix.bot import config, git
 from gradfix.bot.errors import UsageError
-from gradfix.checks import proves
-from gradfix.results import Outcome
+from gradfix.pipeline.results import Outcome
+from gradfix.system import files
+from gradfix.verify.checks import proves
 
 FORMAT = 2
 MAX_BYTES = 64 << 20

@@ -9,17 +9,19 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradfix import pipeline, proving, source
 from gradfix.bot import config, git
 from gradfix.bot.config import BotConfig
 from gradfix.bot.errors import UsageError
 from gradfix.bot.plan import Change, Command, PlanFile, Rewrite, Scope
 from gradfix.bot.proof import outcome_of
-from gradfix.codemod import Effect
-from gradfix.patch import unified_diff
-from gradfix.results import Attempt, FileReport, Outcome, Repaired
-from gradfix.source import Problem, Source
-from gradfix.wishes import Options, Refusal, Wishes
+from gradfix.core.codemod import Effect
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline import proving
+from gradfix.pipeline.options import Options, Refusal, Wishes
+from gradfix.pipeline.results import Attempt, FileReport, Outcome, Repaired
+from gradfix.project import source
+from gradfix.project.source import Problem, Source
+from gradfix.rewriting.patch import unified_diff
 
 
 @dataclass(frozen=True, slots=True)

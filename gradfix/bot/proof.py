@@ -12,7 +12,7 @@ from gradfix.bot import picture
 from gradfix.bot.markdown import cell, code, prose
 from gradfix.bot.plan import Rewrite
 from gradfix.bot.replay import Step
-from gradfix.results import Outcome
+from gradfix.pipeline.results import Outcome
 
 _CHECKS = 40
 """Checks of one certificate that are shown."""

@@ -11,18 +11,21 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradfix import catalog, pipeline, project, source
 from gradfix.bot import config, git
 from gradfix.bot.config import BotConfig
 from gradfix.bot.errors import UsageError
 from gradfix.bot.git import Git
 from gradfix.bot.plan import Change, Rewrite
 from gradfix.bot.state import Key
-from gradfix.codemod import Severity
-from gradfix.patch import unified_diff
-from gradfix.results import Attempt, Outcome
-from gradfix.source import Problem, Source
-from gradfix.wishes import Options
+from gradfix.core.codemod import Severity
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.options import Options
+from gradfix.pipeline.results import Attempt, Outcome
+from gradfix.project import configuration as project
+from gradfix.project import source
+from gradfix.project.source import Problem, Source
+from gradfix.rewriting.patch import unified_diff
+from gradfix.rules import catalog
 
 CONFIGURATION = "pyproject.toml"
 

@@ -21,10 +21,10 @@ from gradfix.bot.proof import outcome_of, standins
 from gradfix.bot.publish import Done
 from gradfix.bot.replay import Base, Difference, Step, until
 from gradfix.bot.secret import Token
-from gradfix.codemod import Severity
-from gradfix.printable import visible
-from gradfix.results import Outcome
-from gradfix.source import split_lines
+from gradfix.core.codemod import Severity
+from gradfix.pipeline.results import Outcome
+from gradfix.project.source import split_lines
+from gradfix.system.printable import visible
 
 _REVIEWED = "refs/gradfix/reviewed"
 _MARK = re.compile(r"<!-- gradfix:suggested ([0-9a-f]{16})/(\d+) -->")

@@ -8,7 +8,7 @@ from gradfix.bot.plan import PlanFile
 from gradfix.bot.replay import Base
 from gradfix.bot.standing import Standing
 from gradfix.bot.state import Key
-from gradfix.codemod import Effect
+from gradfix.core.codemod import Effect
 
 
 class ScopeOf:

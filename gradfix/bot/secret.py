@@ -8,8 +8,8 @@ import stat
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from gradfix import files
 from gradfix.bot.errors import UsageError
+from gradfix.system import files
 
 VARIABLE = "GRADFIX_TOKEN"
 FILE_VARIABLE = "GRADFIX_TOKEN_FILE"

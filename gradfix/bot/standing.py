@@ -11,12 +11,13 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from gradfix import pipeline, source
 from gradfix.bot import git
 from gradfix.bot.replay import Base
 from gradfix.bot.state import Key
-from gradfix.codemod import Effect
-from gradfix.source import Problem, Source
+from gradfix.core.codemod import Effect
+from gradfix.pipeline import main as pipeline
+from gradfix.project import source
+from gradfix.project.source import Problem, Source
 
 MODULES = 100
 """Most modules of the project that are looked at behind one file."""

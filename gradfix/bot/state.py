@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gradfix.codemod import Finding
-from gradfix.source import Source
+from gradfix.core.codemod import Finding
+from gradfix.project.source import Source
 
 PREFIX = "gradfix/"
 """All branches of the bot begin so, and it touches no others."""

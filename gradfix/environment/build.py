@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradfix import project, source
 from gradfix.environment import bytecode, cache, interpreters, resolve, uv
 from gradfix.environment.cache import Manifest
 from gradfix.environment.distributions import suppliers, why_not
@@ -24,6 +23,8 @@ from gradfix.environment.reading import Stated
 from gradfix.environment.requirements import LeftOut, Requirement, normalised, parse
 from gradfix.environment.resolve import Relaxed
 from gradfix.environment.statements import root_of, stated_for
+from gradfix.project import configuration as project
+from gradfix.project import source
 
 Progress = Callable[[str], None]
 

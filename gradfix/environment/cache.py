@@ -19,10 +19,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gradfix import files, project, store
 from gradfix.environment.errors import EnvironmentFailure
 from gradfix.environment.requirements import LeftOut
 from gradfix.environment.resolve import Relaxed
+from gradfix.project import configuration as project
+from gradfix.system import files, store
 from gradfix.verify.made import MANIFEST
 
 if sys.platform != "win32":

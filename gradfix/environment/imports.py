@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradfix import files, source
+from gradfix.project import source
+from gradfix.system import files
 
 MOST_FILES = 600
 """Of a project that are read for one question; what a script needs shows in the first few."""

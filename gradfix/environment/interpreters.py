@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from gradfix import programs
 from gradfix.environment.errors import EnvironmentFailure
+from gradfix.system import programs
 from gradfix.verify import made, starting
 
 _BASE = (

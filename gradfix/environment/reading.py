@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gradfix import files
 from gradfix.environment.requirements import LeftOut, Requirement, parse
+from gradfix.system import files
 
 MAX_BYTES = 1 << 20
 """Of a file that states requirements; a larger one is something else."""

@@ -7,8 +7,8 @@ import configparser
 from collections.abc import Mapping
 from pathlib import Path
 
+from gradfix.core.syntax import last_name
 from gradfix.environment.reading import Collected, Project, Stated
-from gradfix.syntax import last_name
 
 
 def of_setup_cfg(path: Path, project: Project) -> Stated:

@@ -16,8 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradfix import files, programs
 from gradfix.environment.errors import EnvironmentFailure
+from gradfix.system import files, programs
 
 WHEELS_ONLY = ("--only-binary", ":all:")
 SECONDS = 3600

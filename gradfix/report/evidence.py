@@ -8,9 +8,10 @@ import os
 import re
 from collections.abc import Mapping
 
-from gradfix import certificate, files
-from gradfix.results import Plan
-from gradfix.source import Problem
+from gradfix.pipeline import certificate
+from gradfix.pipeline.results import Plan
+from gradfix.project.source import Problem
+from gradfix.system import files
 
 _PLAIN = re.compile(r"[a-z0-9_]+\.py")
 """A path that is a file's name as it is, on any file system."""

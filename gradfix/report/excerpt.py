@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from gradfix.codemod import Finding, Span
-from gradfix.printable import characters, printable
-from gradfix.source import character_column
+from gradfix.core.codemod import Finding, Span
+from gradfix.project.source import character_column
+from gradfix.system.printable import characters, printable
 
 WIDTH = 110
 """Terminal columns that a line of source may take; longer ones are clipped around what is marked."""

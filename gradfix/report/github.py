@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 
-from gradfix.printable import printable
+from gradfix.pipeline.results import Report
 from gradfix.report import json
 from gradfix.report.places import below
-from gradfix.results import Report
+from gradfix.system.printable import printable
 
 LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 

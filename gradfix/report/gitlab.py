@@ -10,9 +10,9 @@ import os
 from collections import Counter
 from typing import Any
 
+from gradfix.pipeline.results import Report
 from gradfix.report import json
 from gradfix.report.places import below
-from gradfix.results import Report
 
 SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 

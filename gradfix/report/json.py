@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradfix import certificate
-from gradfix.codemod import Span
-from gradfix.printable import encodable
-from gradfix.results import Attempt, FileReport, Judged, Plan, Repaired, Report, Reported
-from gradfix.source import Problem, character_column, split_lines
+from gradfix.core.codemod import Span
+from gradfix.pipeline import certificate
+from gradfix.pipeline.results import Attempt, FileReport, Judged, Plan, Repaired, Report, Reported
+from gradfix.project.source import Problem, character_column, split_lines
+from gradfix.system.printable import encodable
 
 if TYPE_CHECKING:
-    from gradfix.certificate import Certificate
+    from gradfix.pipeline.certificate import Certificate
     from gradfix.verify.runner import Evidence
 
 _Json = dict[str, Any]
@@ -174,7 +174,7 @@ def _finding(path: str, text: str, lines: Sequence[str], reported: Reported) -> 
 def _fix(text: str, reported: Reported) -> _Json | None:
     if reported.fix is None or reported.fixed_text is None:
         return None
-    from gradfix.patch import edits_between
+    from gradfix.rewriting.patch import edits_between
 
     return {
         "applicability": str(reported.fix.applicability),

@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import quote
 
 from gradfix import __version__
-from gradfix.catalog import Catalog
+from gradfix.pipeline.results import Report
 from gradfix.report import json
 from gradfix.report.places import below
-from gradfix.results import Report
+from gradfix.rules.catalog import Catalog
 
 LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

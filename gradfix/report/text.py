@@ -10,15 +10,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradfix.codemod import Applicability, Codemod, Finding, Severity, Unanalysed
-from gradfix.errors import spelled
-from gradfix.printable import leading, printable
-from gradfix.results import Attempt, Explanation, Judged, Outcome, Plan, Repaired, Report, Reported
-from gradfix.source import character_column, split_lines
+from gradfix.core.codemod import Applicability, Codemod, Finding, Severity, Unanalysed
+from gradfix.core.errors import spelled
+from gradfix.pipeline.results import Attempt, Explanation, Judged, Outcome, Plan, Repaired, Report, Reported
+from gradfix.project.source import character_column, split_lines
+from gradfix.system.printable import leading, printable
 
 if TYPE_CHECKING:
-    from gradfix.certificate import Certificate
-    from gradfix.journal import Undone
+    from gradfix.pipeline.certificate import Certificate
+    from gradfix.pipeline.journal import Undone
     from gradfix.verify.runner import Evidence
 
 SHORTEST = 40

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gradfix import files
+from gradfix.system import files
 
 SECRET = re.compile(
     r"TOKEN|SECRET|PASS|CREDENTIAL|PRIVATE|KEY|AUTH|GPG|SSH|DATABASE|DB_|DSN|(?:^|_)PAT(?:$|_)|(?:^|_)PWD?(?:$|_)",

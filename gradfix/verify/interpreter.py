@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradfix import programs, trust
-from gradfix.printable import printable
+from gradfix.project import trust
+from gradfix.system import programs
+from gradfix.system.printable import printable
 from gradfix.verify import made, starting
 from gradfix.verify.command import project_root
 
@@ -35,7 +36,7 @@ def choose_interpreter(path: Path, explicit: str | Interpreter | None = None) ->
 
     ``explicit`` wins; otherwise the first of these that has torch: a virtual environment named ``.venv``,
     ``venv`` or ``env`` beside the script or above it that the user has allowed; the active one; one beside
-    the script that the user allows when asked; gradfix's own (see :mod:`gradfix.trust`).
+    the script that the user allows when asked; gradfix's own (see :mod:`gradfix.project.trust`).
     """
     code = (project_root(path),)
     if explicit is not None:

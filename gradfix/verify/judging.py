@@ -1,10 +1,10 @@
 """Judging a repair that gradfix did not write.
 
-Silencing an error is easy, and most ways to do so train something else. So a repair is held against
-programs whose gradients are known to be right. Where all that is wrong with the original is which loss is
-given to whom, and how often, that is the original itself, made to keep its graphs and to give each loss once
-to those that it is for (see :func:`gradfix.intent.corrections`). Else it is what gradfix's own fixes make of
-it, but for choices (each is run first, and has to run). A repair is accepted
+Silencing an error is easy, and most ways to do so train something else. So a repair is held against programs
+whose gradients are known to be right. Where all that is wrong with the original is which loss is given to
+whom, and how often, that is the original itself, made to keep its graphs and to give each loss once to those
+that it is for (see :func:`gradfix.core.intent.corrections`). Else it is what gradfix's own fixes make of it,
+but for choices (each is run first, and has to run). A repair is accepted
 
 * if every optimizer consumes, step for step and on every seed, the gradients that it consumes in one
   of them; or
@@ -38,8 +38,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from gradfix import claims, intent
-from gradfix.codemod import Claim
+from gradfix.core import intent
+from gradfix.core.codemod import Claim
+from gradfix.verify import claims
 from gradfix.verify.beside import kept_apart
 from gradfix.verify.command import PLAIN, Command
 from gradfix.verify.coverage import changed
@@ -90,7 +91,7 @@ class Repair:
     """Whether one of them is a choice, which is no measure for others."""
     ruled: bool = False
     """Whether it is no rewrite: the original itself, whose runs are made to give each loss once to those that
-    it is for (see :func:`gradfix.intent.corrections`)."""
+    it is for (see :func:`gradfix.core.intent.corrections`)."""
     held: bool = False
     """Whether it is right only while the weights are held still."""
 

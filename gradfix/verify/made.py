@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from gradfix.verify import hostile
+from gradfix.system import hostile
 
 MANIFEST = "gradfix.json"
 """The file by which such an environment is known, beside its ``pyvenv.cfg``."""

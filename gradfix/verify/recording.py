@@ -21,8 +21,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from gradfix import ledger
-from gradfix.verify import hostile
+from gradfix.core import ledger
+from gradfix.system import hostile
 from gradfix.verify.coverage import Piece
 
 BY_HAND = -1

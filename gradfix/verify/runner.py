@@ -32,11 +32,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
-from gradfix import claims, progress, scratch
-from gradfix.claims import Check, Faults, Still, Surroundings
-from gradfix.codemod import Claim, Effect
-from gradfix.parallel import before_leaving, is_forked
-from gradfix.verify import cgroups, hostile, made, removal, sandbox, starting
+from gradfix.core.codemod import Claim, Effect
+from gradfix.system import hostile, progress, scratch
+from gradfix.system.parallel import before_leaving, is_forked
+from gradfix.verify import cgroups, claims, made, removal, sandbox, starting
+from gradfix.verify.claims import Check, Faults, Still, Surroundings
 from gradfix.verify.command import PLAIN, Command, project_root
 from gradfix.verify.coverage import Piece, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from gradfix import programs, scratch
+from gradfix.system import programs, scratch
 
 PASSED_ON = frozenset(
     "HOME USER LOGNAME TZ PYTHONHOME VIRTUAL_ENV CONDA_PREFIX "

@@ -17,7 +17,7 @@ from forge_server import TOKEN, Fault, ForgeServer
 from typer.testing import CliRunner
 from world import BRANCH, FIXED_GAN, GAN, REPOSITORY, World
 
-from gradfix.bot.cli import app
+from gradfix.cli.bot import app
 
 ROOT = Path(__file__).resolve().parents[2]
 CI = ("GITHUB_", "GITLAB_", "CI_", "GITEA_", "GRADFIX_", "GH_", "FORGEJO_")
@@ -230,7 +230,8 @@ def test_ci_says_where_it_is() -> None:
 
 def test_nothing_of_the_bot_is_loaded_without_it(clone: Path) -> None:
     code = (
-        "import sys, gradfix.cli; print([m for m in sys.modules if m.startswith(('gradfix.bot', 'httpx'))])"
+        "import sys, gradfix.cli.commands; "
+        "print([m for m in sys.modules if m.startswith(('gradfix.bot', 'httpx'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -13,9 +13,9 @@ import yaml
 from typer.testing import CliRunner
 
 from gradfix.bot import config
-from gradfix.bot.cli import app
 from gradfix.bot.config import REBUILD, BotConfig
 from gradfix.bot.errors import UsageError
+from gradfix.cli.bot import app
 
 ROOT = Path(__file__).resolve().parents[2]
 CI = ROOT / "examples" / "ci"

@@ -28,7 +28,7 @@ from world import (
 from gradfix.bot import planning, state
 from gradfix.bot.errors import UsageError
 from gradfix.bot.plan import PlanFile
-from gradfix.pipeline import Wishes
+from gradfix.pipeline.main import Wishes
 
 KINDS = ("github", "gitlab", "gitea")
 

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from forge_server import TOKEN, ForgeServer
 
-from gradfix import catalog, pipeline
 from gradfix.bot import connect, picture, planning, publish
 from gradfix.bot.errors import BotError
 from gradfix.bot.git import Git
@@ -24,8 +23,10 @@ from gradfix.bot.http import Patience
 from gradfix.bot.plan import PlanFile, Rewrite
 from gradfix.bot.publish import Done, Wanted
 from gradfix.bot.secret import Token
-from gradfix.pipeline import Wishes
-from gradfix.results import Outcome
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Wishes
+from gradfix.pipeline.results import Outcome
+from gradfix.rules import catalog
 
 REPOSITORY = "lab/nets"
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from wheels import Index
 
-from gradfix.environment import build, cache, cli, uv
+from gradfix.cli import environment as cli
+from gradfix.environment import build, cache, uv
 from gradfix.environment.build import Built, ensure
 from gradfix.environment.errors import EnvironmentFailure
 

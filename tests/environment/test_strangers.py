@@ -15,8 +15,9 @@ import pytest
 from typer.testing import CliRunner
 from wheels import Index
 
-from gradfix.cli import app
-from gradfix.environment import build, cli
+from gradfix.cli import environment as cli
+from gradfix.cli.commands import app
+from gradfix.environment import build
 from gradfix.environment.build import ensure
 from gradfix.environment.errors import EnvironmentFailure
 from gradfix.verify import made, runner, sandbox

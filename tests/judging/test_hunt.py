@@ -10,13 +10,14 @@ from __future__ import annotations
 import pytest
 from cases import CASES, Case
 
-from gradfix import pipeline, source
-from gradfix.analysis import Analysis, analyse
 from gradfix.autograd.prediction import feeds
-from gradfix.pipeline import Options, Wishes
-from gradfix.proving import faults_of
-from gradfix.results import Attempt
-from gradfix.source import Source
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.analysis import Analysis, analyse
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline.proving import faults_of
+from gradfix.pipeline.results import Attempt
+from gradfix.project import source
+from gradfix.project.source import Source
 from gradfix.verify.runner import Rewrite, verify_rewrites
 from judging import oracle
 from judging.mutants import Mutant, mutants

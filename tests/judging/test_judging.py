@@ -22,9 +22,10 @@ import pytest
 from cases import CASES, Case
 from typer.testing import CliRunner
 
-from gradfix import pipeline, reviewing
-from gradfix.cli import app
-from gradfix.pipeline import Options, Wishes
+from gradfix.cli.commands import app
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline import reviewing
+from gradfix.pipeline.main import Options, Wishes
 from gradfix.verify.judging import judge
 from judging import patches
 from judging.patches import Patch

@@ -490,7 +490,7 @@ for name in ("beside.py", ".ssh/id_ed25519", ".netrc", "documents/diary.txt", ".
 
 
 def test_the_reason_names_what_was_refused(yard: Yard, attack: Attack) -> None:
-    from gradfix.codemod import Claim
+    from gradfix.core.codemod import Claim
     from gradfix.verify.runner import why_not
 
     reasons = []

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from redteam import LEVEL, SECRET, Attack, bubblewrap
 
-from gradfix.verify import hostile, recording, removal, sandbox
+from gradfix.system import hostile
+from gradfix.verify import recording, removal, sandbox
 from gradfix.verify.recording import load
 
 pytest_plugins = ("redteam",)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from redteam import LEVEL, WHY, Yard
 
-from gradfix.codemod import Claim, Effect
+from gradfix.core.codemod import Claim, Effect
 from gradfix.verify import runner, sandbox
 
 pytest_plugins = ("redteam",)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from redteam import LANDLOCK
 
-from gradfix import scratch
+from gradfix.system import scratch
 from gradfix.verify import cgroups, sandbox
 
 pytestmark = pytest.mark.skipif(LANDLOCK is None, reason="there is no Landlock here")
@@ -114,7 +114,7 @@ def test_nothing_outlives_gradfix(mode: str, number: str, tmp_path: Path) -> Non
 PLANS = """
 import os, sys
 os.sched_getaffinity = lambda _: {0, 1}
-from gradfix import pipeline
+from gradfix.pipeline import main as pipeline
 pipeline.WORTH_SERVERS = 2
 pipeline.plan(sys.argv[1:], pipeline.prepare(sys.argv[1:], pipeline.Wishes(python=sys.executable)))
 """
@@ -222,7 +222,7 @@ def test_the_kernel_holds_an_ordinary_user_s_run_to_its_tasks() -> None:
 ASKING = """
 import os, signal, sys, time
 from pathlib import Path
-from gradfix import checkout, scratch
+from gradfix.project import checkout, scratch
 from gradfix.bot.git import Git
 from gradfix.verify import sandbox, starting
 

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from gradfix.bot import proof
-from gradfix.cli import app
-from gradfix.codemod import Claim, Effect
-from gradfix.results import Outcome
+from gradfix.cli.commands import app
+from gradfix.core.codemod import Claim, Effect
+from gradfix.pipeline.results import Outcome
 from gradfix.verify.command import Command
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Job, Limits, Runner, completed, obstacle, run_many, verify_rewrite

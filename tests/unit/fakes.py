@@ -17,7 +17,7 @@ Before: ``{word}``. After: another word.
 
 import ast
 
-from gradfix.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span
 
 
 def find(program):

@@ -8,9 +8,9 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix import catalog
 from gradfix.autograd import analyze
 from gradfix.autograd.graph import Advance, Clip, Event, Step, Unscale, Update
+from gradfix.rules import catalog
 
 NETWORK = """\
 import torch

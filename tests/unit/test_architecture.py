@@ -14,24 +14,35 @@ from fakes import ROOT
 
 MODULES = sorted([*(ROOT / "gradfix").rglob("*.py"), *(ROOT / "codemods").glob("*.py")])
 
-COMMANDS = ("gradfix.cli", "gradfix.bot")
-CHAPTERS = ("gradfix.wishes", "gradfix.analysis", "gradfix.choosing", "gradfix.proving", "gradfix.reviewing")
-PIPELINE = ("gradfix.pipeline", *CHAPTERS)
-STORY = (
-    *COMMANDS,
-    "gradfix.report",
-    *PIPELINE,
-    "gradfix.project",
-    "gradfix.catalog",
-    "gradfix.source",
+ROOMS = {
+    "system": (),
+    "core": (),
+    "project": ("core", "system"),
+    "autograd": ("core", "project", "system"),
+    "rules": ("autograd", "core", "project", "system"),
+    "codemods": ("autograd", "core", "rules"),
+    "rewriting": ("core",),
+    "verify": ("core", "project", "system"),
+    "pipeline": ("autograd", "core", "project", "rewriting", "rules", "system", "verify"),
+    "report": ("core", "pipeline", "project", "rewriting", "rules", "system", "verify"),
+    "watch": ("core", "pipeline", "project", "rewriting", "rules", "system", "verify"),
+    "environment": ("core", "project", "system", "verify"),
+    "bot": ("autograd", "core", "pipeline", "project", "report", "rewriting", "rules", "system", "verify"),
+}
+"""By room: the rooms that its modules may import from, beside their own. The command line may import all, and
+nothing imports it."""
+
+LEAVES = frozenset({"gradfix.verify.removal", "gradfix.verify.sandbox"})
+"""They need the standard library alone, for most of them run where gradfix is not: every room may import
+them."""
+
+CHAPTERS = tuple(
+    f"gradfix.pipeline.{name}" for name in ("options", "analysis", "choosing", "proving", "reviewing")
 )
-REWRITING = ("gradfix.rewrite", "gradfix.patch", "libcst", "unidiff")
-VERIFYING = ("gradfix.verify", "gradfix.claims", "torch")
 EDITS = tuple(
-    f"gradfix.codemod.{edit}"
+    f"gradfix.core.codemod.{edit}"
     for edit in ("Edit", "Fix", "InsertStatement", "MoveStatement", "RemoveArgument", "RemoveStatement")
 )
-
 MODEL = tuple(
     f"gradfix.autograd.{name}"
     for name in ("interpreter", "training_step", "questions", "entries", "prediction", "regression")
@@ -40,70 +51,40 @@ BELOW_SEMANTICS = (
     *("graph", "counting", "relevance", "operators", "values", "run", "arguments", "parameters", "engine"),
     *("imports", "options", "unbound", "summaries", "matching"),
 )
+BESIDE_THE_PROBE = (
+    *("probe", "sandbox", "supervisor", "clock", "overlay", "provenance", "dataless", "standins", "watch"),
+    *("guard", "cgroups", "namespaces", "removal", "coverage", "traversal", "effects", "draws", "rounding"),
+)
+"""What runs in the user's interpreter, where gradfix is not installed."""
 
 MAY_NOT_IMPORT = {
-    "gradfix.autograd": (*STORY, *REWRITING, *VERIFYING, *EDITS, "gradfix.codemods", "gradfix.edits"),
+    "gradfix.autograd": (*EDITS, "torch", "libcst"),
     # Values, the state of a run, what each thing does, how statements are executed, whole programs.
     **{f"gradfix.autograd.{name}": (*MODEL, "gradfix.autograd.semantics") for name in BELOW_SEMANTICS},
     "gradfix.autograd.semantics": MODEL,
     "gradfix.autograd.interpreter": MODEL[1:],
-    "gradfix.codemods": (*STORY, *REWRITING, *VERIFYING),
-    "gradfix.codemod": (*STORY, *REWRITING, *VERIFYING, "gradfix.codemods"),
-    "gradfix.rewrite": (*STORY, *VERIFYING, "gradfix.autograd", "gradfix.codemods"),
-    "gradfix.patch": (*STORY, *VERIFYING, "gradfix.autograd", "gradfix.codemods", "libcst"),
-    "gradfix.verify": (*STORY, *REWRITING, "gradfix.autograd", "gradfix.codemods"),
-    "gradfix.verify.probe": ("gradfix",),
-    "gradfix.verify.sandbox": ("gradfix",),
-    "gradfix.verify.supervisor": ("gradfix",),
-    "gradfix.verify.clock": ("gradfix",),
-    "gradfix.verify.overlay": ("gradfix",),
-    "gradfix.verify.provenance": ("gradfix",),
-    "gradfix.verify.dataless": ("gradfix",),
-    "gradfix.verify.standins": ("gradfix",),
-    "gradfix.verify.watch": ("gradfix",),
-    **{f"gradfix.verify.{name}": ("gradfix",) for name in ("guard", "cgroups", "namespaces", "removal")},
-    **{f"gradfix.verify.{name}": ("gradfix",) for name in ("coverage", "traversal", "effects", "draws")},
-    "gradfix.environment": (
-        *COMMANDS,
-        *REWRITING,
-        "gradfix.report",
-        *PIPELINE,
-        "gradfix.catalog",
-        "gradfix.autograd",
-        "gradfix.codemods",
-        "torch",
-    ),
-    "gradfix.watching": (*COMMANDS, "gradfix.report"),
-    "gradfix.claims": (*STORY, *REWRITING, "gradfix.autograd", "gradfix.codemods"),
-    "gradfix.pipeline": (*COMMANDS, "gradfix.report"),
+    "gradfix.codemods": ("gradfix.rules.catalog",),
+    "gradfix.rules": ("torch", "libcst"),
+    "gradfix.rewriting.patch": ("libcst",),
+    **{f"gradfix.verify.{name}": ("gradfix",) for name in BESIDE_THE_PROBE},
+    "gradfix.environment": ("torch",),
     # Each chapter of the pipeline knows those before it.
     **{
-        chapter: (*COMMANDS, "gradfix.report", "gradfix.pipeline", *CHAPTERS[number:])
+        chapter: ("gradfix.pipeline.main", *CHAPTERS[number:])
         for number, chapter in enumerate(CHAPTERS, start=1)
     },
-    "gradfix.report": (*COMMANDS, *PIPELINE),
-    "gradfix.results": (
-        *COMMANDS,
-        "gradfix.report",
-        *PIPELINE,
-        "gradfix.project",
-        "gradfix.catalog",
-    ),
-    "gradfix.bot": (
-        "gradfix.verify",
-        "gradfix.claims",
-        "gradfix.rewrite",
-        "gradfix.codemods",
-        "torch",
-        "libcst",
-    ),
+    "gradfix.pipeline.results": ("gradfix.pipeline.main", *CHAPTERS),
+    # It does not run anything, and rewrites nothing itself.
+    "gradfix.bot": ("gradfix.verify", "gradfix.rewriting.rewrite", "torch", "libcst"),
     # The phase that holds the token: nothing of it reaches what runs code.
     "gradfix.bot.publish": ("gradfix.bot.planning",),
     "gradfix.bot.replay": ("gradfix.bot.planning",),
     "gradfix.bot.review": ("gradfix.bot.planning",),
-    "gradfix": ("gradfix.cli",),
 }
-"""What a module may not import, its package's rules and its own; ``gradfix`` is about all the rest."""
+"""What a module may not import besides, its package's rules and its own."""
+
+ALLOWED = {"gradfix.bot": "gradfix.verify.checks"}
+"""What may be imported nevertheless: it says when the checks in a plan make a proof."""
 
 STANDINS = ROOT / "gradfix" / "verify" / "standins"
 
@@ -132,6 +113,29 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def imported_at_run_time(path: Path) -> set[str]:
+    """The modules that a module imports, at once or later, without what only a type checker sees."""
+    tree = ast.parse(path.read_bytes())
+    unseen = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    known = {name_of(one) for one in MODULES}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if id(node) in unseen:
+            continue
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in known else str(node.module))
+    return found
+
+
 def belongs(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
@@ -142,16 +146,48 @@ def test_only_the_bot_knows_the_network() -> None:
         if any(belongs(module, "httpx2") for module in found):
             assert name_of(path) == "gradfix.bot.http"
         if any(belongs(module, "gradfix.bot") for module in found):
-            assert belongs(name_of(path), "gradfix.bot") or name_of(path) == "gradfix.cli"
+            assert belongs(name_of(path), "gradfix.bot") or belongs(name_of(path), "gradfix.cli")
+
+
+def room_of(module: str) -> str:
+    """The room of a module; nothing for what starts the others, or is no module of gradfix."""
+    parts = module.split(".")
+    rooms = {*ROOMS, "cli"}
+    return parts[1] if parts[0] == "gradfix" and len(parts) > 1 and parts[1] in rooms else ""
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_arrows_run_one_way(path: Path) -> None:
+def test_arrows_between_rooms_run_one_way(path: Path) -> None:
+    own = room_of(name_of(path))
+    if own in ("", "cli"):
+        return
+    found = {module for module in imported_at_run_time(path) if room_of(module)}
+    leaves = {module for module in found if any(belongs(module, leaf) for leaf in LEAVES)}
+    assert {module for module in found - leaves if room_of(module) not in (own, *ROOMS[own])} == set()
+
+
+def test_every_module_has_a_room() -> None:
+    without = {name_of(path) for path in MODULES if not room_of(name_of(path))}
+    assert without == {"gradfix", *STARTS_THE_COMMAND_LINE}
+
+
+@pytest.mark.parametrize("leaf", sorted(LEAVES))
+def test_leaves_need_the_standard_library_alone(leaf: str) -> None:
+    (path,) = [path for path in MODULES if name_of(path) == leaf]
+    assert {module.split(".")[0] for module in imported_at_run_time(path)} <= set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_module_imports_what_it_may_not(path: Path) -> None:
     own = name_of(path)
     if own in STARTS_THE_COMMAND_LINE:
         return
     rules = [rule for package, rules in MAY_NOT_IMPORT.items() if belongs(own, package) for rule in rules]
-    assert [module for module in imports(path) if any(belongs(module, rule) for rule in rules)] == []
+    allowed = [module for package, module in ALLOWED.items() if belongs(own, package)]
+    found = [module for module in imports(path) if any(belongs(module, rule) for rule in rules)]
+    # A package is named by who imports a module of it.
+    packages = {one.rpartition(".")[0] for one in allowed}
+    assert [m for m in found if m not in packages and not any(belongs(m, one) for one in allowed)] == []
 
 
 @pytest.mark.parametrize(
@@ -211,18 +247,18 @@ IN_THE_SANDBOX = (
 """They run in the user's interpreter, where nothing of gradfix is, or look at ``/proc`` and at their own."""
 
 OPENS_OTHERWISE = {
-    "gradfix.files": "it is the one way",
-    "gradfix.cli": "os.devnull",
-    "gradfix.environment.cli": "os.devnull",
-    "gradfix.store": "the cache, which may be lost: it is not synchronised",
+    "gradfix.system.files": "it is the one way",
+    "gradfix.cli.commands": "os.devnull",
+    "gradfix.cli.environment": "os.devnull",
+    "gradfix.system.store": "the cache, which may be lost: it is not synchronised",
     "gradfix.environment.cache": "the cache, a folder that only the user can write to",
     "gradfix.environment.build": "the cache",
     "gradfix.environment.resolve": "the cache",
     "gradfix.verify.runner": "a temporary folder of its own",
-    "gradfix.scratch": "temporary folders of its own, by descriptors",
+    "gradfix.system.scratch": "temporary folders of its own, by descriptors",
     "gradfix.verify.removal": "a temporary folder of its own, by descriptors",
     "gradfix.bot.git": "a temporary folder of its own",
-    "gradfix.checkout": "a temporary folder of its own",
+    "gradfix.project.checkout": "a temporary folder of its own",
     **{f"gradfix.verify.{name}": "inside the sandbox" for name in IN_THE_SANDBOX},
 }
 
@@ -242,7 +278,7 @@ def test_files_are_read_and_written_in_one_place() -> None:
         path for path in MODULES if not any(belongs(name_of(path), allowed) for allowed in OPENS_OTHERWISE)
     ]
     found = {name_of(path): calls for path in elsewhere if (calls := list(opens(path)))}
-    assert found == {}, "use gradfix.files, which waits for nothing and follows no link"
+    assert found == {}, "use gradfix.system.files, which waits for nothing and follows no link"
 
 
 def test_what_may_open_files_otherwise_does() -> None:
@@ -251,5 +287,5 @@ def test_what_may_open_files_otherwise_does() -> None:
 
 
 def test_files_need_only_the_standard_library() -> None:
-    found = {module.split(".")[0] for module in imports(ROOT / "gradfix" / "files.py")}
+    found = {module.split(".")[0] for module in imports(ROOT / "gradfix" / "system" / "files.py")}
     assert found <= set(sys.stdlib_module_names)

@@ -7,9 +7,9 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix import bindings
-from gradfix.codemod import InsertStatement, ReplaceExpression, Span
-from gradfix.rewrite import apply_fixes
+from gradfix.core.codemod import InsertStatement, ReplaceExpression, Span
+from gradfix.rewriting.rewrite import apply_fixes
+from gradfix.rules import bindings
 
 BOUND = {
     "before the loop": "h = zeros()\nfor x in data:\n    HERE\n    h = net(x, h)",

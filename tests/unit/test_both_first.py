@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gradfix import pipeline, source
-from gradfix.pipeline import Options, Wishes
-from gradfix.source import Source
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.project import source
+from gradfix.project.source import Source
 
 PROGRAM = """
 import torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradfix.segments import enclosed, meaning
+from gradfix.core.segments import enclosed, meaning
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gradfix import progress
+from gradfix.system import progress
 from gradfix.verify import runner, sandbox
 from gradfix.verify.runner import OUT_OF_TIME, CannotRun, Job, Runner, budget
 

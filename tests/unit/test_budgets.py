@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from gradfix import analysis, choosing, pipeline, source
 from gradfix.autograd import imports, training_step
 from gradfix.autograd.graph import Node
 from gradfix.autograd.questions import backwards, steps
@@ -32,9 +31,12 @@ from gradfix.autograd.values import (
     fold,
     is_plain,
 )
-from gradfix.choosing import ALONE, TOGETHER
-from gradfix.pipeline import Options, Wishes, prepare
-from gradfix.source import Problem, Source
+from gradfix.pipeline import analysis, choosing
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.choosing import ALONE, TOGETHER
+from gradfix.pipeline.main import Options, Wishes, prepare
+from gradfix.project import source
+from gradfix.project.source import Problem, Source
 
 HEAD = """import torch
 from torch import nn

@@ -23,9 +23,13 @@ from fakes import ROOT, gradfix, write_codemod
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradfix import analysis, catalog, pipeline, source, store, traces
-from gradfix.pipeline import Options, Wishes
-from gradfix.results import Report
+from gradfix.pipeline import analysis
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline.results import Report
+from gradfix.project import source, traces
+from gradfix.rules import catalog
+from gradfix.system import store
 
 TRAINER = """
 class Trainer:
@@ -248,7 +252,7 @@ def test_codemods_count_by_what_they_hold(project: Path, kept: Path, tmp_path: P
 
 def test_another_gradfix_takes_nothing(project: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(project)
-    monkeypatch.setattr("gradfix.cache.__version__", "0.0.0")
+    monkeypatch.setattr("gradfix.pipeline.cache.__version__", "0.0.0")
     assert len(check(project).at) == 2
     monkeypatch.undo()
     monkeypatch.setenv("GRADFIX_CACHE_DIR", str(kept.parent))
@@ -377,7 +381,7 @@ def test_no_cache_neither_reads_nor_writes(project: Path, tmp_path: Path) -> Non
 
 def test_a_second_run_imports_no_model(project: Path, tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom gradfix.cli import main\nsys.argv = ['gradfix', 'check', '-q']\n"
+        "import sys\nfrom gradfix.cli.commands import main\nsys.argv = ['gradfix', 'check', '-q']\n"
         "try:\n    main()\nexcept SystemExit as done:\n    print(*sorted(sys.modules))"
     )
     env = {**os.environ, **keeping(tmp_path), "PYTHONPATH": str(ROOT)}
@@ -390,7 +394,7 @@ def test_a_second_run_imports_no_model(project: Path, tmp_path: Path) -> None:
     first, second = imported
     heavy = {"gradfix.autograd", "gradfix.codemods.missing_zero_grad"}
     assert heavy <= first
-    assert not {*heavy, "gradfix.rewrite", "libcst", "importlib.metadata"} & second
+    assert not {*heavy, "gradfix.rewriting.rewrite", "libcst", "importlib.metadata"} & second
 
 
 def test_the_cache_says_where_it_is_and_is_cleaned(project: Path, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from fakes import ROOT, gradfix, standard_codemods, write_codemod
 
-from gradfix import catalog
-from gradfix.codemod import Codemod
+from gradfix.core.codemod import Codemod
+from gradfix.rules import catalog
 
 
 def test_a_codemod_is_named_after_its_file_and_documented_by_its_docstring(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from gradfix import certificate
-from gradfix.cli import app
-from gradfix.source import Problem
+from gradfix.cli.commands import app
+from gradfix.pipeline import certificate
+from gradfix.project.source import Problem
 
 pytestmark = pytest.mark.usefixtures("servers")
 

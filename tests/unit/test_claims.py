@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from gradfix.claims import (
+from gradfix.core.codemod import Claim, Effect
+from gradfix.verify.claims import (
     Check,
     Still,
     check,
@@ -22,7 +23,6 @@ from gradfix.claims import (
     summary,
     surroundings,
 )
-from gradfix.codemod import Claim, Effect
 from gradfix.verify.recording import (
     Backward,
     Draws,

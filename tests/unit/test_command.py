@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gradfix import pipeline, proving, trust
-from gradfix.cli import app
-from gradfix.pipeline import Options, Refusal, Wishes
+from gradfix.cli.commands import app
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline import proving
+from gradfix.pipeline.main import Options, Refusal, Wishes
+from gradfix.project import trust
 from gradfix.verify.command import PLAIN, Command, CommandError, of_module, parse
 from gradfix.verify.runner import Job
 from gradfix.verify.sandbox import data_folders

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gradfix.codemod import Claim, Effect
+from gradfix.core.codemod import Claim, Effect
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Job, Limits, overwhelmed, verify_rewrite
 

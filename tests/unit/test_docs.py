@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fakes import ROOT
 
-from gradfix import catalog
+from gradfix.rules import catalog
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 WORKSHOP = ROOT / "examples" / "workshop"

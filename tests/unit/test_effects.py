@@ -14,10 +14,11 @@ import torch
 from cases import CASES, Case
 from torch import nn
 
-from gradfix import pipeline, source
-from gradfix.codemod import Claim, Effect
-from gradfix.pipeline import Options, Wishes
-from gradfix.source import Source
+from gradfix.core.codemod import Claim, Effect
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.project import source
+from gradfix.project.source import Source
 from gradfix.verify import provenance
 from gradfix.verify.effects import Effects
 from gradfix.verify.recording import Recording

@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
-from gradfix.codemod import Decorate, Edit, Enclose, Span
-from gradfix.rewrite import apply_fixes
-from gradfix.splice import spliced
+from gradfix.core.codemod import Decorate, Edit, Enclose, Span
+from gradfix.rewriting.rewrite import apply_fixes
+from gradfix.rewriting.splice import spliced
 
 
 def place(tree: ast.Module, kinds: type[ast.stmt] | tuple[type[ast.stmt], ...]) -> Span:

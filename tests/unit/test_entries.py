@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gradfix.codemod import Claim, Effect
+from gradfix.core.codemod import Claim, Effect
 from gradfix.verify.coverage import changed
 from gradfix.verify.runner import Evidence, verify_rewrite
 

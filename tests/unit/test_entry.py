@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gradfix import pipeline
-from gradfix.pipeline import Options, Wishes
-from gradfix.results import Outcome
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline.results import Outcome
 from gradfix.verify.command import Command, of_module
 from gradfix.verify.runner import Job
 

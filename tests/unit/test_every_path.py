@@ -6,9 +6,10 @@ from textwrap import indent
 
 import pytest
 
-from gradfix import pipeline, source
-from gradfix.pipeline import Options, Wishes
-from gradfix.source import Source
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.project import source
+from gradfix.project.source import Source
 
 HEAD = """\
 import random, sys

@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from gradfix.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.pipeline.results import Attempt, Outcome, Plan, Repaired
+from gradfix.project.source import Problem
 from gradfix.report import evidence
-from gradfix.results import Attempt, Outcome, Plan, Repaired
-from gradfix.source import Problem
 
 
 @pytest.fixture(autouse=True)

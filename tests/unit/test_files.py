@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from gradfix import files
+from gradfix.system import files
 
 ROOT_ONLY = pytest.mark.skipif(
     not hasattr(os, "getuid") or os.getuid() != 0, reason="only the superuser gives files away"
@@ -466,7 +466,7 @@ def test_streams_are_written_to_as_they_are(capfd: pytest.CaptureFixture[str]) -
 
 KILLED = """
 import os, signal, sys
-from gradfix import files
+from gradfix.system import files
 
 if sys.argv[1] == "named":
     del os.O_TMPFILE
@@ -484,7 +484,7 @@ sys.settrace(trace)
 files.replace("a.py", b"before", b"after")
 sys.settrace(None)
 """
-"""Replaces a file, and is killed at the line of :mod:`gradfix.files` with this number."""
+"""Replaces a file, and is killed at the line of :mod:`gradfix.system.files` with this number."""
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs Linux")

@@ -7,10 +7,11 @@ from textwrap import dedent, indent
 
 import pytest
 
-from gradfix import pipeline, source
-from gradfix.pipeline import Options, Wishes
-from gradfix.rewrite import apply_fixes
-from gradfix.source import Source
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.project import source
+from gradfix.project.source import Source
+from gradfix.rewriting.rewrite import apply_fixes
 
 HEAD = """
 import math

@@ -8,10 +8,11 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix import pipeline, traces
 from gradfix.autograd import analyze, callers
 from gradfix.autograd.graph import Backward
-from gradfix.pipeline import Options, Wishes
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.project import traces
 
 TRAINER = """
 class Trainer:

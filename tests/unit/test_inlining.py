@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from gradfix.autograd.training_step import Program
-from gradfix.inlining import written_out
+from gradfix.rules.inlining import written_out
 
 
 def written(helper: str, call: str, around: str = "{call}") -> str | None:

@@ -36,9 +36,9 @@ def run(code: str, folder: Path, **environment: str) -> subprocess.CompletedProc
 
 EVERYWHERE = """
 import os, signal, sys
-from gradfix import interrupts, pipeline
-from gradfix.interrupts import Interrupted
-from gradfix.pipeline import Wishes
+from gradfix.system import interrupts, pipeline
+from gradfix.system.interrupts import Interrupted
+from gradfix.pipeline.main import Wishes
 
 options = pipeline.prepare(["."], Wishes(unsafe_fixes=True, verify=False))
 plan = pipeline.plan(["."], options)
@@ -98,7 +98,7 @@ def test_an_interrupt_at_any_line_of_a_write_leaves_whole_files(tmp_path: Path) 
 
 LOST = """
 import gc, signal, sys, time, weakref
-from gradfix import interrupts
+from gradfix.system import interrupts
 
 class Thing:
     def __del__(self):
@@ -145,7 +145,7 @@ def test_an_interrupt_that_gets_nowhere_is_raised_again(tmp_path: Path, how: str
 
 TIDYING = """
 import os, signal, time
-from gradfix import interrupts
+from gradfix.system import interrupts
 
 def work():
     try:
@@ -170,7 +170,7 @@ def test_what_tidies_up_is_not_interrupted_again(tmp_path: Path) -> None:
 
 SECOND = """
 import os, signal, time
-from gradfix import interrupts
+from gradfix.system import interrupts
 
 def work():
     try:
@@ -197,7 +197,7 @@ def test_what_is_ignored_stays_ignored(tmp_path: Path, ignored: int) -> None:
     code = f"""
     import os, signal
     signal.signal({int(ignored)}, signal.SIG_IGN)
-    from gradfix import interrupts
+    from gradfix.system import interrupts
     interrupts.guarded(lambda: os.kill(os.getpid(), {int(ignored)}))
     print("on")
     """

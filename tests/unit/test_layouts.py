@@ -10,13 +10,14 @@ import layouts
 import pytest
 from cases import CASES, Case
 
-from gradfix import pipeline, source
 from gradfix.autograd import analyze
-from gradfix.pipeline import Options, Wishes
-from gradfix.results import Plan, Report
-from gradfix.rewrite import apply_fixes
-from gradfix.source import Source
-from gradfix.splice import spliced
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline.results import Plan, Report
+from gradfix.project import source
+from gradfix.project.source import Source
+from gradfix.rewriting.rewrite import apply_fixes
+from gradfix.rewriting.splice import spliced
 
 FAULTY = [case for case in CASES if case.fixed is not None]
 
@@ -170,7 +171,7 @@ def test_no_fix_is_promised_where_the_encoding_does_not_give_the_bytes_back(
 def test_what_would_be_no_program_is_not_promised() -> None:
     text = "def f():\n    if g:\n        pass\n    global opt\n    opt = 1\n"
     tree = ast.parse(text)
-    from gradfix.codemod import InsertStatement, Span
+    from gradfix.core.codemod import InsertStatement, Span
 
     (function,) = tree.body
     assert isinstance(function, ast.FunctionDef)

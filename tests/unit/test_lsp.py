@@ -14,7 +14,7 @@ import pytest
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-from gradfix.framing import LARGEST, Messages
+from gradfix.cli.framing import LARGEST, Messages
 
 RIGHT = """
 import torch

@@ -14,11 +14,11 @@ import pytest
 from test_printable import HOSTILE, acts
 from typer.testing import CliRunner
 
-from gradfix import catalog
-from gradfix.cli import app
-from gradfix.codemod import Finding, Severity, Span
+from gradfix.cli.commands import app
+from gradfix.core.codemod import Finding, Severity, Span
+from gradfix.pipeline.results import FileReport, Report, Reported
 from gradfix.report import sarif
-from gradfix.results import FileReport, Report, Reported
+from gradfix.rules import catalog
 
 FAULTY = """
 import torch

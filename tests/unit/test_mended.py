@@ -7,10 +7,10 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix import pipeline
-from gradfix.pipeline import Options, Wishes
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline.results import Plan
 from gradfix.report.text import summary_of_plan
-from gradfix.results import Plan
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,13 @@ from textwrap import indent
 
 import pytest
 
-from gradfix import pipeline, source
-from gradfix.codemod import Edit, ReplaceStatement, Span
-from gradfix.pipeline import Options, Wishes
-from gradfix.rewrite import apply_fixes
-from gradfix.source import Source
-from gradfix.splice import spliced
+from gradfix.core.codemod import Edit, ReplaceStatement, Span
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.project import source
+from gradfix.project.source import Source
+from gradfix.rewriting.rewrite import apply_fixes
+from gradfix.rewriting.splice import spliced
 
 PROGRAM = """
 import torch

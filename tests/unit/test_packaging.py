@@ -39,7 +39,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(home: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """``gradfix`` as it is in ``home``."""
     environment = {**os.environ, "PYTHONPATH": str(home)}
-    code = "import sys, gradfix; sys.stderr.write(gradfix.__file__); from gradfix.cli import main; main()"
+    code = "import sys, gradfix; sys.stderr.write(gradfix.__file__); "
+    code += "from gradfix.cli.commands import main; main()"
     command = [sys.executable, "-c", code, *arguments]
     ran = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
     assert ran.stderr.startswith(str(home)), ran.stderr

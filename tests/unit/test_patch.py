@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradfix.patch import TextEdit, check, combine, edits_between, unified_diff
+from gradfix.rewriting.patch import TextEdit, check, combine, edits_between, unified_diff
 
 CONTENTS = {
     "one line": (b"a\nb\nc\n", b"a\nB\nc\n"),

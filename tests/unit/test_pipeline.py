@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from fakes import standard_codemods, write_codemod
 
-from gradfix import parallel, pipeline
-from gradfix.codemod import Claim, Effect
-from gradfix.pipeline import Options, Refusal, Wishes
-from gradfix.results import Outcome, Plan, Report
+from gradfix.core.codemod import Claim, Effect
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Refusal, Wishes
+from gradfix.pipeline.results import Outcome, Plan, Report
+from gradfix.system import parallel
 from gradfix.verify.command import Command
 from gradfix.verify.runner import Limits
 
@@ -370,7 +371,7 @@ def test_endless_recursion_is_a_problem() -> None:
     assert "is nested too deeply for the codemod endless" in problem.message
 
 
-@pytest.mark.parametrize("function", ["gradfix.autograd.analyze", "gradfix.choosing.spliced"])
+@pytest.mark.parametrize("function", ["gradfix.autograd.analyze", "gradfix.pipeline.choosing.spliced"])
 def test_a_bug_of_ours_is_a_problem_of_that_file_alone(
     monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from fakes import ROOT
 
-from gradfix import pipeline
-from gradfix.codemod import InsertStatement, MoveStatement
-from gradfix.pipeline import Wishes
+from gradfix.core.codemod import InsertStatement, MoveStatement
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Wishes
 
 FIXTURES = ROOT / "tests" / "fixtures"
 

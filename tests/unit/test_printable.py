@@ -15,12 +15,21 @@ from fakes import ROOT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradfix.codemod import Finding, Note, Span
-from gradfix.printable import encodable, printable, visible
+from gradfix.core.codemod import Finding, Note, Span
+from gradfix.pipeline.results import (
+    Attempt,
+    Explanation,
+    FileReport,
+    Outcome,
+    Plan,
+    Repaired,
+    Report,
+    Reported,
+)
+from gradfix.project.source import Problem
 from gradfix.report import text
 from gradfix.report.excerpt import excerpt
-from gradfix.results import Attempt, Explanation, FileReport, Outcome, Plan, Repaired, Report, Reported
-from gradfix.source import Problem
+from gradfix.system.printable import encodable, printable, visible
 
 HOSTILE = {
     "escape sequence": "\x1b[2J\x1b[1;1H",
@@ -165,7 +174,7 @@ def test_no_report_holds_a_character_that_acts(path: str, source: str, message: 
 
 
 def _fix(message: str) -> object:
-    from gradfix.codemod import Effect, Fix
+    from gradfix.core.codemod import Effect, Fix
 
     return Fix(message, Effect.REPAIRS, ())
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gradfix.parallel import before_leaving, for_each
+from gradfix.system.parallel import before_leaving, for_each
 
 ITEMS = list(range(50))
 
@@ -140,8 +140,8 @@ def test_what_a_process_has_to_do_before_it_leaves_is_done_once(tmp_path: Path) 
 INTERRUPTED = """
 import os, signal
 os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGINT))
-from gradfix.interrupts import Interrupted
-from gradfix.parallel import for_each
+from gradfix.system.interrupts import Interrupted
+from gradfix.system.parallel import for_each
 try:
     for_each(str, list(range(200)), str, worth=2)
 except Interrupted as interrupt:

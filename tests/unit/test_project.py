@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from fakes import git
 
-from gradfix.project import Settings, Verification, find_files, replace, save, settings_for
-from gradfix.source import Problem
+from gradfix.project.configuration import Settings, Verification, find_files, replace, save, settings_for
+from gradfix.project.source import Problem
 
 
 def tree(root: Path, *names: str) -> None:

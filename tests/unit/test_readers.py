@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from gradfix import catalog, certificate, scanning, source
 from gradfix.autograd import imports
 from gradfix.bot import plan, secret
 from gradfix.bot.errors import UsageError
 from gradfix.environment import imports as environment_imports
 from gradfix.environment import uv
 from gradfix.environment.reading import Collected, Project
-from gradfix.verify import command, hostile
+from gradfix.pipeline import certificate
+from gradfix.project import scanning, source
+from gradfix.rules import catalog
+from gradfix.system import hostile
+from gradfix.verify import command
 
 Told = str | None
 

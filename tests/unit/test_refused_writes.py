@@ -8,12 +8,13 @@ from textwrap import dedent, indent
 
 import pytest
 
-from gradfix import pipeline, source
 from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward, Change
 from gradfix.autograd.run import Run
-from gradfix.pipeline import Options, Wishes
-from gradfix.source import Source
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.project import source
+from gradfix.project.source import Source
 
 HEAD = """
 import contextlib

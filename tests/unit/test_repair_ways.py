@@ -11,10 +11,10 @@ import pytest
 from fakes import ROOT
 from typer.testing import CliRunner
 
-from gradfix import catalog
-from gradfix.cli import GanOrder, app
-from gradfix.codemod import Way
-from gradfix.gan_order import Order
+from gradfix.cli.commands import GanOrder, app
+from gradfix.core.codemod import Way
+from gradfix.rules import catalog
+from gradfix.rules.gan_order import Order
 
 pytestmark = pytest.mark.usefixtures("servers")
 

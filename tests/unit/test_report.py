@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gradfix.codemod import Finding, Note, Span
+from gradfix.core.codemod import Finding, Note, Span
 from gradfix.report.excerpt import WIDTH, Row, excerpt
 
 

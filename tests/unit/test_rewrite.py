@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradfix.codemod import (
+from gradfix.core.codemod import (
     Edit,
     InsertStatement,
     MoveStatement,
@@ -21,8 +21,8 @@ from gradfix.codemod import (
     ReplaceExpression,
     Span,
 )
-from gradfix.rewrite import Rewrite, apply_fixes
-from gradfix.segments import Lines, call_method, source_segment
+from gradfix.core.segments import Lines, call_method, source_segment
+from gradfix.rewriting.rewrite import Rewrite, apply_fixes
 
 Where = Literal["before", "after"]
 WHERE: tuple[Where, Where] = ("before", "after")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gradfix.codemod import Claim, Effect
+from gradfix.core.codemod import Claim, Effect
 from gradfix.verify.runner import Evidence, Rewrite, verify_rewrites
 
 HEAD = """\

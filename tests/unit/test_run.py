@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from fakes import ROOT, git
 
-from gradfix import watching
-from gradfix.errors import WORDS
+from gradfix.core.errors import WORDS
+from gradfix.watch import running as watching
 
 FIXTURES = ROOT / "tests" / "fixtures"
 RAISES = re.compile(r"^# raises: (E\d) at line (\d+)", re.MULTILINE)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gradfix import pipeline
-from gradfix.codemod import Claim, Effect
-from gradfix.results import Outcome
+from gradfix.core.codemod import Claim, Effect
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.results import Outcome
 from gradfix.verify import interpreter, runner, sandbox
 from gradfix.verify.runner import Job, Runner, servers_kept, verify_rewrite
 

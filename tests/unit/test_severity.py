@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from fakes import gradfix, write_codemod
 
-from gradfix import catalog, watching
-from gradfix.codemod import SEVERITY, Claim, Effect, Finding, Fix, Severity, Span, rated
+from gradfix.core.codemod import SEVERITY, Claim, Effect, Finding, Fix, Severity, Span, rated
+from gradfix.rules import catalog
+from gradfix.watch import running as watching
 
 PLACE = Span(1, 0, 1, 1)
 TRAINING = """import torch

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradfix.codemod import Span
-from gradfix.source import (
+from gradfix.core.codemod import Span
+from gradfix.project.source import (
     MAX_BYTES,
     Problem,
     Source,

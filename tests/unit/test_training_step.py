@@ -9,13 +9,13 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix import catalog
 from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.questions import uncleared
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import BUDGET, Program
-from gradfix.codemod import Span
+from gradfix.core.codemod import Span
+from gradfix.rules import catalog
 
 NETWORK = """\
 import torch

@@ -19,11 +19,13 @@ import pytest
 from fakes import ROOT
 from typer.testing import CliRunner
 
-from gradfix import certificate, checkout, pipeline, proving, trust
 from gradfix.bot import git as bot_git
-from gradfix.cli import app
-from gradfix.pipeline import Refusal, Wishes
-from gradfix.source import Problem
+from gradfix.cli.commands import app
+from gradfix.pipeline import certificate, proving
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Refusal, Wishes
+from gradfix.project import checkout, trust
+from gradfix.project.source import Problem
 from gradfix.verify import interpreter, sandbox, starting
 from gradfix.verify.interpreter import Interpreter
 
@@ -431,7 +433,7 @@ def test_a_command_asks_at_a_terminal_before_it_begins(
     project: Path, canary: Path, terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment(project / ".venv", canary)
-    monkeypatch.setattr("gradfix.cli._can_answer", lambda: terminal)
+    monkeypatch.setattr("gradfix.cli.commands._can_answer", lambda: terminal)
     done = CliRunner().invoke(app, ["verify", "train.py"], input="n\n")
     question = (
         f"Start {project / '.venv/bin/python'}? It may have come with the code, and runs what is in it."

@@ -12,7 +12,7 @@ from fakes import ROOT
 
 from gradfix.autograd import analyze
 from gradfix.autograd.unanalysed import unanalysed
-from gradfix.codemod import Unanalysed
+from gradfix.core.codemod import Unanalysed
 
 HEAD = "import torch\nfrom torch import nn\n\n"
 NET = f"{HEAD}net = nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"

@@ -12,11 +12,13 @@ import pytest
 from fakes import git, standard_codemods
 from typer.testing import CliRunner, Result
 
-from gradfix import journal, pipeline, project
-from gradfix.cli import app
-from gradfix.codemod import Claim, Effect, Finding, Fix, Span
-from gradfix.results import Attempt, Outcome, Plan, Repaired
-from gradfix.source import Problem
+from gradfix.cli.commands import app
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.pipeline import journal
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.results import Attempt, Outcome, Plan, Repaired
+from gradfix.project import configuration as project
+from gradfix.project.source import Problem
 
 SPAN = Span(1, 0, 1, 1)
 FIX = Fix("do it", Effect.REPAIRS, (), Claim())

@@ -8,11 +8,12 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix import pipeline, source
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.training_step import analyze
-from gradfix.pipeline import Options, Wishes
-from gradfix.source import Source
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.project import source
+from gradfix.project.source import Source
 
 
 @pytest.fixture(scope="module")

@@ -22,10 +22,10 @@ from typing import cast
 
 import pytest
 
-from gradfix import trust
-from gradfix.claims import Check, Faults
-from gradfix.codemod import Claim, Effect
+from gradfix.core.codemod import Claim, Effect
+from gradfix.project import trust
 from gradfix.verify import interpreter, runner
+from gradfix.verify.claims import Check, Faults
 from gradfix.verify.command import Command
 from gradfix.verify.interpreter import Interpreter
 from gradfix.verify.own_modules import folder_of

@@ -8,12 +8,13 @@ from textwrap import dedent, indent
 
 import pytest
 
-from gradfix import pipeline, source
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.training_step import analyze
-from gradfix.codemod import Effect, ReplaceExpression
-from gradfix.pipeline import Options, Wishes
-from gradfix.source import Source
+from gradfix.core.codemod import Effect, ReplaceExpression
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.project import source
+from gradfix.project.source import Source
 
 UNCLEARED = "missing-zero-grad"
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from gradfix.codemod import Finding, Note, Span
+from gradfix.core.codemod import Finding, Note, Span
+from gradfix.pipeline.results import FileReport, Report, Reported
 from gradfix.report.text import Text
-from gradfix.results import FileReport, Report, Reported
 
 LINE = "        total = criterion(network(images), labels) + penalty"
 LABEL = "what is computed here hangs on the graph of the pass before, and goes through it once more"

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from cases import CASES, Case
 
-from gradfix import pipeline, source
-from gradfix.pipeline import Options, Wishes
-from gradfix.source import Source
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.main import Options, Wishes
+from gradfix.project import source
+from gradfix.project.source import Source
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ from syntax import (
     without_head,
 )
 
-from gradfix.codemod import Edit, MoveStatement, RemoveStatement, ReplaceExpression, Span
-from gradfix.rewrite import apply_fixes
+from gradfix.core.codemod import Edit, MoveStatement, RemoveStatement, ReplaceExpression, Span
+from gradfix.rewriting.rewrite import apply_fixes
 
 DETACHING = re.compile(r"\.detach_?\(\)|\.data\b|\brepackage\w*\(")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradfix import claims
+from gradfix.verify import claims
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Job, Limits, Runner
 

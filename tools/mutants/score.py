@@ -18,10 +18,11 @@ import sequence
 from faults import Mutant
 from syntax import Code, Project, is_call
 
-from gradfix import pipeline, source
-from gradfix.analysis import analyse, reported_by
-from gradfix.codemod import Finding
-from gradfix.pipeline import Wishes
+from gradfix.core.codemod import Finding
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.analysis import analyse, reported_by
+from gradfix.pipeline.main import Wishes
+from gradfix.project import source
 from gradfix.verify.recording import Recording
 
 SIZE = 1 << 20

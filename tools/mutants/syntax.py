@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from gradfix.codemod import Edit, Span
-from gradfix.segments import Lines
+from gradfix.core.codemod import Edit, Span
+from gradfix.core.segments import Lines
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.While, ast.AsyncFor)

@@ -10,7 +10,7 @@ from gradfix.autograd.matching import as_if
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Flow, Run, expression, statement
 from gradfix.autograd.values import Condition, Frame, Index, Value
-from gradfix.syntax import last_name
+from gradfix.core.syntax import last_name
 
 
 def _bails_out(body: list[ast.stmt]) -> bool:

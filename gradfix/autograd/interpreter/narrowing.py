@@ -15,7 +15,7 @@ from typing import NamedTuple
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.names import NO_TENSORS, OF_TENSORS, TENSORS
 from gradfix.autograd.values import External, Frame, Opaque, Sequence, Tensor, Value, data
-from gradfix.syntax import last_name
+from gradfix.core.syntax import last_name
 
 
 class _Asked(NamedTuple):

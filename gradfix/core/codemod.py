@@ -1,0 +1,391 @@
+"""What a codemod is made of: the mistake it names, the findings it reports, the fixes it offers.
+
+A fix is a list of *edits* in terms of the original source, an *effect* on what the
+optimizers consume, and a *claim* that verification tests by running both versions.
+Nothing here imports libcst, torch or anything slow: ``gradfix check`` loads this module.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from gradfix.autograd.training_step import Program
+
+
+class Effect(enum.StrEnum):
+    """What a fix does to the gradients that optimizers consume."""
+
+    PRESERVES = "preserves"
+    """Every gradient that an optimizer consumes stays equal."""
+    REPAIRS = "repairs"
+    """The program cannot work as written: it raises, or a step consumes nothing."""
+    CHANGES = "changes"
+    """The program runs and trains, and the fix changes what it learns (applied only on request)."""
+
+
+class Applicability(enum.StrEnum):
+    """Ruff's vocabulary for when a fix may be applied."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    DISPLAY = "display"
+
+
+class Severity(enum.StrEnum):
+    """How bad a mistake is, the worst first."""
+
+    ERROR = "error"
+    """The program raises, or trains wrongly."""
+    WARNING = "warning"
+    """It trains as it should, and wastes much, or a small change would make it an error."""
+    INFO = "info"
+    """It could be tidier."""
+
+    def reaches(self, least: Severity) -> bool:
+        """Whether it is as bad as ``least``, or worse."""
+        order = list(Severity)
+        return order.index(self) <= order.index(least)
+
+
+class Way(enum.StrEnum):
+    """How a gradient is kept from where it does not belong, where there are several ways to do it."""
+
+    DETACH = "detach"
+    NO_GRAD = "no-grad"
+    FREEZE = "freeze"
+    REORDER = "reorder"
+    INPUTS = "inputs"
+
+
+class Span(NamedTuple):
+    """A stretch of source in the terms of :mod:`ast`.
+
+    Lines count from 1, columns from 0 **in UTF-8 bytes**; the end is exclusive.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    @classmethod
+    def of(cls, node: ast.expr | ast.stmt | ast.keyword) -> Span:
+        """The span of an ``ast`` node (decorators are not part of a statement's span)."""
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        return cls(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+
+    def contains(self, other: Span) -> bool:
+        """Whether ``other`` lies within this span."""
+        return (self.line, self.column) <= (other.line, other.column) and (
+            other.end_line,
+            other.end_column,
+        ) <= (self.end_line, self.end_column)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceExpression:
+    """Put ``code`` in the place of the expression at ``span``."""
+
+    span: Span
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveArgument:
+    """Drop one argument of the call at ``span``: a keyword by name, a positional one by index."""
+
+    span: Span
+    argument: str | int
+
+
+@dataclass(frozen=True, slots=True)
+class InsertStatement:
+    """Insert one or more statements beside the statement at ``anchor``.
+
+    ``code`` is dedented source; it takes the anchor's indentation and the file's newline.
+    """
+
+    anchor: Span
+    where: Literal["before", "after"]
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveStatement:
+    """Remove the statement at ``span``; a block that it leaves empty gets ``pass``."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceStatement:
+    """Put ``code``, one simple statement on one line, in the place of the simple statement at ``span``."""
+
+    span: Span
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveStatement:
+    """Move the statement at ``span``, with the comments that lead it, beside ``anchor``.
+
+    Other edits of the same fix inside the moved statement travel with it.
+    """
+
+    span: Span
+    anchor: Span
+    where: Literal["before", "after"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decorate:
+    """Put a decorator on the function at ``span``, beneath those that it has.
+
+    ``code`` is the expression that decorates: ``torch.no_grad()``.
+    """
+
+    span: Span
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enclose:
+    """Put the statement at ``span`` into a ``with``: it is indented once more, with what it holds.
+
+    ``code`` is the expression that is entered: ``torch.no_grad()``. What follows in the same block goes in as
+    well, up to the statement at ``last``; there no text goes over several lines.
+    """
+
+    span: Span
+    code: str
+    last: Span | None = None
+
+
+Edit = (
+    ReplaceExpression
+    | RemoveArgument
+    | InsertStatement
+    | RemoveStatement
+    | ReplaceStatement
+    | MoveStatement
+    | Decorate
+    | Enclose
+)
+
+
+SEVERITY = "Severity: "
+"""How the paragraph of a codemod's documentation begins whose next word is the severity of its findings."""
+WAYS = "Ways"
+"""How the paragraph of a codemod's documentation begins that the list of its ways follows."""
+BY_HAND = "By hand: "
+"""How the paragraph of a codemod's documentation begins that says what a person can do."""
+
+
+class Note(NamedTuple):
+    """One step of a finding's why, at its place in the source."""
+
+    span: Span
+    message: str
+
+
+Losses = Literal["same", "rerouted", "other"]
+
+
+class Claim(NamedTuple):
+    """What verification must find when it runs both versions (see :mod:`gradfix.verify.claims`).
+
+    Optimizers are named by the line of their constructor call in the *original* source.
+    """
+
+    raises: Literal["E1", "E2", "E3", "E4", "E5"] | None = None
+    """The error that the original must raise (``None``: it runs to the end)."""
+    raises_line: int | None = None
+    """The line of the original on which it is raised, seen from the script itself."""
+    unchanged: Literal["all"] | tuple[int, ...] = "all"
+    """Constructor lines of the optimizers whose consumed gradients stay equal, step for step,
+    as far as the original gets (its crash or the end) or, for a fix that changes what is learned,
+    up to the first step of an optimizer that is not listed."""
+    feeds: tuple[tuple[int, str], ...] = ()
+    """``(constructor line, receiver text of a backward call)``: in the fixed program each
+    step of that optimizer consumes gradients of exactly the listed backward calls."""
+    beyond: bool = True
+    """Whether the gradients of ``unchanged`` also stay equal beyond the crash, to what the original with
+    its graphs kept would consume. A history that is cut is another gradient from there on."""
+    same_forwards: bool = True
+    """Whether networks are run as often, and as early relative to the steps, as in the original. Then random
+    draws and buffers (running statistics) are the same at every step, for as long as the weights are. A fix
+    that runs one again, no more, or later says that they may differ."""
+    stops: str | None = None
+    """What an error that is not autograd's says, by which the original must end: a part of its text."""
+    steady_modes: bool = False
+    """Whether every step finds the networks in the modes in which the optimizer's first step found them, and
+    those of the original do not."""
+    clips: tuple[int, ...] = ()
+    """Constructor lines of the optimizers whose gradients are clipped, and are not in the original."""
+    schedules: tuple[int, ...] = ()
+    """Constructor lines of the optimizers whose schedule moves one value later than in the original."""
+    clears: bool = False
+    """Whether gradients that the original adds up from pass to pass are those of one pass each."""
+    losses: Losses = "same"
+    """What backward calls differentiate, held against the original's own graphs at the same weights. The
+    losses and the gradients that they give are the ``same`` (and it changes which steps consume them), or
+    they are ``rerouted``: of the same value, but a path of the gradient is cut, or one that was cut is
+    joined. Where they are ``other`` ones, the values part at some step."""
+
+
+class Fix(NamedTuple):
+    """One way to repair a finding: the edits, applied whole or not at all."""
+
+    message: str
+    effect: Effect
+    edits: tuple[Edit, ...]
+    claim: Claim = Claim()
+    way: Way | None = None
+    """Which of several ways it is; ``None`` where there is no name for it."""
+    only_cuts: bool = False
+    """Whether it does nothing but take away graphs of which every run has shown that no backward walks them:
+    no backward frees more, or finds less, than it did."""
+
+    @property
+    def unproved(self) -> bool:
+        """Whether only the author can say that it is right: which of several programs an error was to be.
+
+        Running it shows what it does, and proves no choice.
+        """
+        return self.effect is Effect.CHANGES and self.claim.raises is not None
+
+    @property
+    def standing(self) -> str:
+        """When it may be applied, in a word for people."""
+        return "unproved" if self.unproved else self.applicability
+
+    @property
+    def applicability(self) -> Applicability:
+        """Safe unless the fix changes what a running program learns."""
+        return Applicability.UNSAFE if self.effect is Effect.CHANGES else Applicability.SAFE
+
+
+class Finding(NamedTuple):
+    """A mistake at a place, why it is one, and the fixes to choose from, best first."""
+
+    code: str
+    message: str
+    span: Span
+    notes: tuple[Note, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    raises: Literal["E1", "E2", "E3", "E4", "E5"] | None = None
+    """The error of autograd that a note puts at its line; the fixes say so as well."""
+    advice: str = ""
+    """What a person can do where no fix holds; by default what the codemod's documentation says of that."""
+    severity: Severity | None = None
+    """By default what follows from the fixes and the codemod's documentation (see :func:`rated`)."""
+    ways: tuple[Fix, ...] = ()
+    """Further fixes, each of a way that a person may ask for by its name. None is tried without that."""
+
+    @property
+    def admits(self) -> tuple[Way, ...]:
+        """The ways that it can be repaired by, the default first."""
+        named = (fix.way for fix in (*self.fixes, *self.ways))
+        return tuple(dict.fromkeys(way for way in named if way is not None))
+
+    def by(self, way: Way | None) -> tuple[Fix, ...]:
+        """The fixes to try where ``way`` is asked for: those of that way, if there is a choice at all."""
+        if way is None or not self.admits:
+            return self.fixes
+        return tuple(fix for fix in (*self.fixes, *self.ways) if fix.way is way)
+
+
+def rated(finding: Finding, usual: Severity) -> Severity:
+    """How bad a finding is, of a codemod whose findings are ``usual``.
+
+    What raises, or cannot train anything, is an error whatever is usual, and what only wastes work is none.
+    """
+    if finding.severity is not None:
+        return finding.severity
+    effects = {fix.effect for fix in finding.fixes}
+    raises = any(fix.claim.raises is not None or fix.claim.stops is not None for fix in finding.fixes)
+    if finding.raises is not None or raises or Effect.REPAIRS in effects:
+        return Severity.ERROR
+    if effects == {Effect.PRESERVES} and usual is Severity.ERROR:
+        return Severity.WARNING
+    return usual
+
+
+class Unanalysed(NamedTuple):
+    """A function, or a loop outside of functions, that differentiates and that the model could not follow.
+
+    That nothing is reported of it says nothing.
+    """
+
+    line: int
+    """That of what differentiates."""
+    kind: Literal["function", "loop", "script"]
+    name: str
+    reason: str
+    advice: str
+    """What a person can do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Codemod:
+    """A mistake that gradfix knows: its name, its documentation, and how to find it.
+
+    All but the name needs its module, which is loaded when it is first asked for: what is in the cache needs
+    none. What loading raises is raised there.
+    """
+
+    name: str
+    """The mistake in kebab case, as in ``# gradfix: ignore[name]``."""
+    module: Callable[[], ModuleType]
+    """Its module, loaded once."""
+
+    @property
+    def summary(self) -> str:
+        """One line for ``gradfix list``."""
+        return self.documentation.splitlines()[0]
+
+    @property
+    def documentation(self) -> str:
+        """The docstring of its module: before and after, preconditions, and why each is needed."""
+        from inspect import cleandoc
+
+        return cleandoc(self.module().__doc__ or "")
+
+    @property
+    def by_hand(self) -> str:
+        """What a person can do where no fix holds: a paragraph of the documentation."""
+        told = self._paragraph(BY_HAND).removesuffix(".")
+        return told or f"`gradfix explain {self.name}` says what is wrong with it"
+
+    @property
+    def severity(self) -> Severity:
+        """How bad its findings are, unless a finding is another case (see :func:`rated`): the first word of a
+        paragraph of the documentation, and a warning where nothing is said."""
+        word = re.match(r"\w*", self._paragraph(SEVERITY))
+        return next((one for one in Severity if word and one == word[0]), Severity.WARNING)
+
+    @property
+    def ways(self) -> str:
+        """The ways to repair what it finds, and when each is right: a list, as the documentation has it."""
+        paragraphs = self.documentation.split("\n\n")
+        follows = (after for before, after in pairwise(paragraphs) if before.startswith(WAYS))
+        return next(follows, "")
+
+    def _paragraph(self, begins: str) -> str:
+        """The paragraph of the documentation that begins so, without its beginning, on one line."""
+        found = (one for one in self.documentation.split("\n\n") if one.startswith(begins))
+        return " ".join(next(found, "").removeprefix(begins).split())
+
+    @property
+    def find(self) -> Callable[[Program], Iterable[Finding]]:
+        """What looks for the mistake in a program."""
+        found: Callable[[Program], Iterable[Finding]] = self.module().find
+        return found

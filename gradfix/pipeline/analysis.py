@@ -1,0 +1,130 @@
+"""One version of a file, as the model and the codemods see it: what is found there and what is reported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from gradfix.core.codemod import Finding, Span, rated
+from gradfix.pipeline.options import Options
+from gradfix.pipeline.placing import placed
+from gradfix.project.source import Problem, Source
+
+if TYPE_CHECKING:
+    from gradfix.autograd import Program
+
+
+class Analysis(NamedTuple):
+    """What the codemods say of one version of a file."""
+
+    source: Source
+    findings: tuple[Finding, ...]
+    problems: tuple[Problem, ...] = ()
+    messages: tuple[str, ...] = ()
+    program: Program | None = None
+
+    def release(self) -> None:
+        """Let go of the model's runs: nobody asks about this version any more."""
+        if self.program is not None:
+            self.program.release()
+
+
+def analyse(parsed: Source, options: Options, names: Collection[str] | None = None) -> Analysis:
+    """Run the model and the codemods on ``parsed``; what fails is a problem of this file alone."""
+    program = run_model(parsed)
+    if isinstance(program, Problem):
+        return Analysis(parsed, (), (program,))
+    return diagnose(parsed, program, options, names)
+
+
+def run_model(parsed: Source, ways: Collection[tuple[str, str]] | None = None) -> Program | Problem:
+    """What the model makes of ``parsed``; of all ways into the file only ``ways``, if they are given."""
+    from gradfix.autograd import analyze
+
+    try:
+        return analyze(parsed.tree, parsed.text, Path(parsed.path), ways)
+    except Exception as error:
+        return problem_of(parsed.path, "the analysis", error)
+
+
+def diagnose(
+    parsed: Source, program: Program, options: Options, names: Collection[str] | None = None
+) -> Analysis:
+    """Ask the codemods (those of ``names``, or all) about ``program``."""
+    findings: list[Finding] = []
+    problems: list[Problem] = []
+    for codemod in options.catalog.codemods:
+        if names is not None and codemod.name not in names:
+            continue
+        try:
+            found = list(codemod.find(program))
+            findings += [
+                one._replace(advice=one.advice or codemod.by_hand, severity=rated(one, codemod.severity))
+                for one in found
+            ]
+        except Exception as error:
+            problems.append(problem_of(parsed.path, f"the codemod {codemod.name}", error))
+    # What lies in an imported module has no place in this file, unless it can be mended here.
+    lent = program.lent()
+    told: dict[tuple[str, Span, str], Finding] = {}
+    for finding in findings:
+        if finding.span.line > 0 and (finding.fixes or not is_elsewhere(finding, lent)):
+            notes = tuple(note for note in finding.notes if note.span.line > 0)
+            # A mistake may show on more than one way into the file.
+            told.setdefault((finding.code, finding.span, finding.message), finding._replace(notes=notes))
+    ordered = sorted(told.values(), key=lambda finding: (finding.span, finding.code))
+    return Analysis(parsed, tuple(ordered), tuple(problems), program.messages, program)
+
+
+def is_elsewhere(finding: Finding, lent: Collection[Span]) -> bool:
+    """Whether a part of what a finding tells happens in an imported module."""
+    return finding.span in lent or any(note.span in lent for note in finding.notes)
+
+
+def problem_of(path: str, what: str, error: Exception) -> Problem:
+    """That ``what`` has failed on a file, and where."""
+    if isinstance(error, RecursionError):
+        return Problem(path, f"is nested too deeply for {what}", "internal-error")
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f" ({os.path.basename(place.tb_frame.f_code.co_filename)}:{place.tb_lineno})" if place else ""
+    return Problem(path, f"{what} failed: {type(error).__name__}: {error}{where}", "internal-error")
+
+
+def reported_by(analysis: Analysis, options: Options) -> tuple[Finding, ...]:
+    """The findings of the selected codemods that are bad enough, and that no comment silences."""
+    return tuple(
+        finding
+        for finding in analysis.findings
+        if finding.code in options.selected
+        and (finding.severity is None or finding.severity.reaches(options.min_severity))
+        and not _silenced(finding, analysis.source)
+    )
+
+
+def _silenced(finding: Finding, parsed: Source) -> bool:
+    """Whether a comment silences a finding: where it is found, or where it is told."""
+    told = [finding, *(placed(finding, fix, parsed.tree) for fix in finding.fixes)]
+    return any(parsed.suppressed(one.code, one.span) for one in told)
+
+
+def identity_of(finding: Finding, analysis: Analysis) -> tuple[str, str]:
+    """What tells a finding from others wherever its line has moved: its code, and the text of the line."""
+    return finding.code, analysis.source.lines[finding.span.line - 1].strip()
+
+
+FindingKey = tuple[str, str, int]
+
+
+def by_key(analysis: Analysis, options: Options) -> dict[FindingKey, Finding]:
+    """The findings, under names that outlive changes elsewhere in the file."""
+    seen: dict[tuple[str, str], int] = {}
+    keyed: dict[FindingKey, Finding] = {}
+    for finding in reported_by(analysis, options):
+        identity = identity_of(finding, analysis)
+        ordinal = seen[identity] = seen.get(identity, -1) + 1
+        keyed[*identity, ordinal] = finding
+    return keyed

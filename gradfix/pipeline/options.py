@@ -1,0 +1,230 @@
+"""What is asked for, and what follows from it: the command line over the configuration.
+
+A configuration may have come with the code that it is for: what it names has to lie in its own folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from gradfix.core.codemod import Severity, Way
+from gradfix.project import configuration as project
+from gradfix.project.source import Problem
+from gradfix.rules import catalog
+from gradfix.system import programs
+
+if TYPE_CHECKING:
+    from gradfix.project.trust import Verdict
+    from gradfix.verify.interpreter import Interpreter
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the command line says; ``None`` and ``False`` leave it to the configuration."""
+
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    unsafe_fixes: bool = False
+    min_severity: Severity | None = None
+    """Findings that are less bad are not reported."""
+    way: Way | None = None
+    """The way to repair findings that can be repaired in several."""
+    compare: bool = False
+    """Whether the other ways are proved as well, to compare what they cost."""
+    gan_order: str | None = None
+    """Rewrite to this order of two adversaries (see :mod:`gradfix.rules.gan_order`), and nothing else."""
+    python: str | None = None
+    environment: Callable[[Sequence[Path]], str] | None = None
+    """Makes the environment that the scripts run in, for all of them, and gives its interpreter."""
+    script: str | None = None
+    """The script that is run, where the files that are named are modules that it imports."""
+    module: str | None = None
+    """The same, by the name that ``python -m`` is given."""
+    arguments: tuple[str, ...] = ()
+    """What the script is called with."""
+    verify: bool = True
+    unproved: bool = False
+    codemods: tuple[str, ...] = ()
+    """Further folders of codemods."""
+    allow_unsandboxed: bool = False
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to do, in full; made by :func:`prepare`."""
+
+    catalog: catalog.Catalog
+    selected: frozenset[str]
+    """The names of the codemods that report; a fix is held against all of them."""
+    settings: project.Settings
+    unsafe_fixes: bool = False
+    min_severity: Severity = Severity.WARNING
+    """Findings that are less bad are not reported; a fix is held against all of them."""
+    way: Way | None = None
+    """The way to repair findings that can be repaired in several; ``None`` for the default of each."""
+    compare: bool = False
+    """Whether the other ways are proved as well, to compare what they cost."""
+    interpreter: Interpreter | None = None
+    """The one that runs the scripts, where one is named."""
+    environment: Callable[[Sequence[Path]], str] | None = None
+    script: str | None = None
+    module: str | None = None
+    arguments: tuple[str, ...] = ()
+    verify: bool = True
+    unproved: bool = False
+    """Whether a fix is applied too that running could not prove."""
+    allow_unsandboxed: bool = False
+    """Verify even where no sandbox is to be had."""
+    cached: bool = False
+    """Whether what was found in a file is kept for the next time."""
+
+
+class Refusal(NamedTuple):
+    """Why nothing was done at all."""
+
+    message: str
+
+
+def prepare(
+    paths: Sequence[str], wishes: Wishes, scripts: Sequence[str] | None = None, *, configured: bool = True
+) -> Options | Refusal:
+    """The options for ``paths``: the configuration, if it is ``configured``, overridden by what is asked for.
+
+    ``scripts`` are the files that are run, where the configuration is that of other paths.
+    """
+    settings = project.settings_for(paths) if configured else project.Settings()
+    if isinstance(settings, Problem):
+        return Refusal(f"{settings.path}: {settings.message}")
+    codemods = catalog.load(wishes.codemods)
+    select = settings.select if wishes.select is None else wishes.select
+    ignore = settings.ignore if wishes.ignore is None else wishes.ignore
+    selected = codemods.select(select, ignore)
+    if wishes.gan_order is not None:
+        from gradfix.rules import gan_order
+
+        asked_for = gan_order.codemod(gan_order.Order(wishes.gan_order))
+        codemods = codemods._replace(codemods=(*codemods.codemods, asked_for))
+        selected = frozenset({asked_for.name})
+    if isinstance(selected, str):
+        asked = codemods.select(wishes.select or (), wishes.ignore or ())
+        return Refusal(selected if isinstance(asked, str) else f"{settings.file}: {selected}")
+    interpreter = _named_interpreter(wishes, settings)
+    if isinstance(interpreter, Refusal):
+        return interpreter
+    refusal = _unusable_command(paths if scripts is None else scripts, wishes) or _unusable_settings(settings)
+    if refusal is not None:
+        return refusal
+    return Options(
+        catalog=codemods,
+        selected=selected,
+        settings=settings,
+        # Who asks for another order asks for another training.
+        unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes or wishes.gan_order is not None,
+        min_severity=Severity.INFO if wishes.gan_order else wishes.min_severity or settings.min_severity,
+        way=wishes.way,
+        compare=wishes.compare,
+        interpreter=interpreter,
+        environment=wishes.environment,
+        script=wishes.script,
+        module=wishes.module,
+        arguments=wishes.arguments,
+        verify=wishes.verify,
+        unproved=wishes.unproved,
+        allow_unsandboxed=wishes.allow_unsandboxed,
+        cached=wishes.cached,
+    )
+
+
+def _named_interpreter(wishes: Wishes, settings: project.Settings) -> Interpreter | Refusal | None:
+    """The interpreter that the command line names, or else the configuration, if anything is to be run."""
+    named = wishes.python or settings.verify.python
+    if not named or not (wishes.verify or wishes.python):
+        return None
+    from gradfix.verify.interpreter import Interpreter, configured_interpreter
+
+    if not wishes.python:
+        found = configured_interpreter(named)
+        return Refusal(f"{settings.file}: {found}") if isinstance(found, str) else found
+    executable = programs.find(named)
+    if executable is None:
+        return Refusal(f"there is no Python interpreter {named!r}")
+    return Interpreter(executable, "--python")
+
+
+def _unusable_command(paths: Sequence[str], wishes: Wishes) -> Refusal | None:
+    """Why the command that is asked for cannot be that of ``paths``."""
+    if wishes.script is not None and not os.path.isfile(wishes.script):
+        what = "is a folder" if os.path.isdir(wishes.script) else "there is no such script"
+        return Refusal(f"{wishes.script}: {what}")
+    alone = wishes.script is None and wishes.module is None
+    if wishes.arguments and alone and not (len(paths) == 1 and os.path.isfile(paths[0])):
+        return Refusal("what stands after -- is for one script: name it, or say which is run with --script")
+    if wishes.module is not None:
+        from gradfix.verify import command
+
+        try:
+            command.of_module(wishes.module, Path.cwd())
+        except command.CommandError as error:
+            return Refusal(str(error))
+    return None
+
+
+def _unusable_settings(settings: project.Settings) -> Refusal | None:
+    """Why what the configuration says of running scripts cannot be followed."""
+    if settings.verify == project.Verification():
+        return None
+    from gradfix.verify import command
+
+    root = configured_in(settings)
+    folder = Path(settings.verify.cwd) if settings.verify.cwd else root
+    try:
+        if not folder.is_dir():
+            raise command.CommandError(f"cwd: there is no folder {folder}")
+        keep_within(root, folder)
+        for _, text in settings.verify.command:
+            keep_within(root, command.parse(text, folder).entry)
+    except command.CommandError as error:
+        return Refusal(f"{settings.file}: tool.gradfix.verify: {error}")
+    return None
+
+
+def configured_in(settings: project.Settings) -> Path:
+    """The folder of the configuration."""
+    return Path(os.path.dirname(os.path.abspath(settings.file or "")))
+
+
+def read_by_runs(settings: project.Settings, *, ask: bool = False) -> list[tuple[str, Verdict]]:
+    """The folders that the configuration lets runs read, and whether the user lets them, too."""
+    from gradfix.project import trust
+
+    root = configured_in(settings)
+    return [(one, trust.may_read(one, root, ask=ask)) for one in settings.verify.readable]
+
+
+def keep_within(root: Path, *named: Path | None) -> None:
+    """Refuse what a configuration names outside its own folder: it may have come with the code.
+
+    Raises:
+        CommandError: if it does.
+    """
+    from gradfix.verify.command import CommandError
+
+    for one in named:
+        if one is not None and not one.resolve().is_relative_to(root.resolve()):
+            raise CommandError(f"tool.gradfix.verify names {one}, which is outside of {root}")
+
+
+def module_file(name: str) -> str | None:
+    """The file that ``python -m name`` would run from the current folder."""
+    from gradfix.verify import command
+
+    try:
+        found = command.of_module(name, Path.cwd()).entry
+    except command.CommandError:
+        return None
+    return None if found is None else os.path.relpath(found)

@@ -1,0 +1,234 @@
+"""Running both versions of a rewrite: by which command, in which environment, for how long."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from gradfix.core.codemod import Finding, Fix
+from gradfix.pipeline.analysis import Analysis, analyse, problem_of
+from gradfix.pipeline.options import Options, configured_in, keep_within, read_by_runs
+from gradfix.pipeline.results import Attempt, Outcome
+from gradfix.project import configuration as project
+from gradfix.project import source
+from gradfix.project.source import Problem
+from gradfix.system import scratch
+
+if TYPE_CHECKING:
+    from gradfix.pipeline.certificate import Certificate, Place
+    from gradfix.verify.claims import Faults
+    from gradfix.verify.command import Command
+    from gradfix.verify.runner import Evidence, Limits
+
+FixKey = tuple[str, str, int, str]
+
+
+class Candidate(NamedTuple):
+    """A fix that may be applied next."""
+
+    key: FixKey
+    """A name for the fix that outlives changes elsewhere in the file."""
+    finding: Finding
+    fix: Fix
+
+
+def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Options) -> Attempt:
+    """Run the file before and after, and hold what happens against the claim of the fix.
+
+    The claim is completed by what the model says of the fixed program, so the model is tested too.
+    """
+    fix = candidate.fix
+    text = after.source.text
+    if not fix.claim.feeds and before.program is not None and after.program is not None:
+        from gradfix.autograd.prediction import feeds
+
+        fix = fix._replace(claim=fix.claim._replace(feeds=feeds(after.program, before.program)))
+    attempt = Attempt(candidate.finding, fix, before.source.text, text, Outcome.UNVERIFIED)
+    if not options.verify:
+        return attempt
+    try:
+        evidence = _evidence(before, after, fix, options)
+    except Exception as error:
+        reason = problem_of(before.source.path, "verification", error).message
+        return attempt._replace(reason=reason, withheld=not options.unproved)
+    outcomes = {"proved": Outcome.PROVED, "refuted": Outcome.REFUTED}
+    outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
+    withheld = not options.unproved and outcome is Outcome.UNVERIFIED
+    return attempt._replace(outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
+
+
+def faults_of(analysis: Analysis) -> Faults:
+    """What runs of a version may stop at, as the findings say."""
+    from gradfix.verify.claims import Faults
+
+    spans = [span for one in analysis.findings for span in (one.span, *(note.span for note in one.notes))]
+    told = [fix.claim for one in analysis.findings for fix in one.fixes]
+    lines = {line for span in spans for line in range(span.line, span.end_line + 1)}
+    lines |= {claim.raises_line for claim in told if claim.raises_line is not None}
+    return Faults(frozenset(lines), frozenset(claim.raises for claim in told if claim.raises is not None))
+
+
+def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> Evidence:
+    """What running both versions shows: by the user's command, else alone, else through a script that imports
+    the file."""
+    from gradfix.autograd.callers import scripts
+    from gradfix.verify.command import Command
+    from gradfix.verify.runner import verify_rewrite
+
+    path = Path(before.source.path)
+
+    def run(command: Command) -> Evidence:
+        return verify_rewrite(
+            path,
+            before.source.text,
+            after.source.text,
+            fix.claim,
+            fix.effect,
+            faults=(faults_of(before), faults_of(after)),
+            python=options.interpreter,
+            command=command,
+            limits=limits_of(options),
+            allow_unsandboxed=options.allow_unsandboxed,
+        )
+
+    chosen = command_for(str(path), options)
+    evidence = run(chosen)
+    if evidence.outcome != "not run" or chosen != Command(readable=chosen.readable, env=chosen.env):
+        return evidence
+    for script in scripts(os.path.realpath(path))[:THROUGH]:
+        through = run(replace(chosen, entry=Path(script.path)))
+        if through.outcome != "not run":
+            return through
+        tried = f"run through {os.path.basename(script.path)}: {through.reason}"
+        evidence = replace(evidence, reason=f"{evidence.reason}; {tried}")
+    return evidence
+
+
+THROUGH = 2
+"""Scripts that import a file, through which it is run if it does nothing by itself."""
+
+
+def command_for(path: str, options: Options) -> Command:
+    """How the user runs the file at ``path``: by the command line, else by the configuration.
+
+    Raises:
+        CommandError: if the configuration's command for it cannot be understood.
+    """
+    from gradfix.verify import command
+
+    settings = options.settings.verify
+    folder = Path(settings.cwd) if settings.cwd else None
+    found = command.Command()
+    if options.module is not None:
+        found = command.of_module(options.module, Path.cwd())
+    elif options.script is not None:
+        found = command.Command(entry=Path(options.script), cwd=Path.cwd())
+    elif options.arguments:
+        found = command.Command(cwd=Path.cwd())
+    elif (text := _configured(path, options.settings)) is not None:
+        base = folder or configured_in(options.settings)
+        found = replace(command.parse(text, base), cwd=base)
+    if options.module is None and options.script is None:
+        keep_within(configured_in(options.settings), found.entry, folder)
+    return replace(
+        found,
+        args=options.arguments or found.args,
+        cwd=found.cwd or folder,
+        readable=tuple(Path(one) for one, decided in read_by_runs(options.settings) if decided.allowed),
+        env=settings.env,
+    )
+
+
+def _configured(path: str, settings: project.Settings) -> str | None:
+    """The command that the configuration has for a file."""
+    if not settings.verify.command:
+        return None
+    from pathspec import GitIgnoreSpec
+
+    root = os.path.realpath(configured_in(settings))
+    name = os.path.relpath(os.path.realpath(path), root).replace(os.sep, "/")
+    for pattern, text in settings.verify.command:
+        if GitIgnoreSpec.from_lines([pattern]).match_file(name):
+            return text
+    return None
+
+
+def limits_of(options: Options) -> Limits:
+    """What one run may take, and all runs of a rewrite."""
+    from gradfix.verify.runner import Limits
+
+    seconds = options.settings.verify.seconds
+    return Limits() if seconds is None else Limits(seconds=seconds, total=max(Limits().total, 10 * seconds))
+
+
+def with_environment(paths: Iterable[str], options: Options) -> Options:
+    """The options with the interpreter of an environment for these scripts, if one is asked for."""
+    chosen = [Path(path) for path in paths]
+    if options.environment is None or options.interpreter is not None or not chosen or not options.verify:
+        return options
+    from gradfix.verify.interpreter import Interpreter
+
+    return replace(options, interpreter=Interpreter(options.environment(chosen), "--env"))
+
+
+def servers_kept() -> AbstractContextManager[None]:
+    """Have the processes that run scripts wait for the next one, instead of starting anew for each."""
+    from gradfix.verify.runner import servers_kept
+
+    return servers_kept()
+
+
+def time_budget(options: Options) -> AbstractContextManager[None]:
+    """The seconds that everything which is run for one file may take together."""
+    from gradfix.verify.runner import budget
+
+    return budget(max(PER_FILE, RUNS_PER_FILE * limits_of(options).seconds))
+
+
+PER_FILE, RUNS_PER_FILE = 120.0, 4
+"""Seconds for one file, at least, and the longest runs that there is time for."""
+
+
+def rerun(certificate: Certificate, place: Place | None, options: Options) -> Evidence:
+    """What running both versions of a certificate shows now, in ``place`` or in an empty folder."""
+    from gradfix.verify.interpreter import choose_interpreter
+    from gradfix.verify.runner import Evidence, verify_rewrites
+
+    # The certificate does not choose it: it is the one that scripts where the user is are run with.
+    name = os.path.basename(certificate.filename)
+    interpreter = options.interpreter or choose_interpreter(place.file if place else Path.cwd() / name)
+    if isinstance(interpreter, str):
+        return Evidence("not run", interpreter)
+    with (
+        time_budget(options),
+        scratch.folder() as folder,
+    ):
+        here = place or certificate.place_apart(folder)
+        command = command_for(str(here.file), options)
+        (evidence,) = verify_rewrites(
+            [replace(certificate.rewrite(here), faults=_certified_faults(certificate, here, options))],
+            python=interpreter,
+            command=command if place else replace(command, cwd=folder),
+            limits=limits_of(options),
+            allow_unsandboxed=options.allow_unsandboxed,
+        )
+    return evidence
+
+
+def _certified_faults(
+    certificate: Certificate, place: Place, options: Options
+) -> tuple[Faults, Faults] | None:
+    """What runs of the two versions of a certificate may stop at: it is found out anew, not read in it."""
+    limit = options.settings.max_file_size
+    versions = [
+        source.parse(str(place.file), text.encode(), limit)
+        for text in (certificate.before, certificate.after)
+    ]
+    before, after = versions
+    if isinstance(before, Problem) or isinstance(after, Problem):
+        return None
+    return faults_of(analyse(before, options)), faults_of(analyse(after, options))

@@ -1,0 +1,176 @@
+"""Repairs by others, held against what is known to be right (see :mod:`gradfix.verify.judging`)."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from gradfix.core.codemod import Claim, Effect, Finding, Fix
+from gradfix.pipeline.analysis import Analysis, FindingKey, analyse, by_key
+from gradfix.pipeline.choosing import resolve
+from gradfix.pipeline.options import Options
+from gradfix.pipeline.proving import command_for, limits_of, servers_kept, time_budget, with_environment
+from gradfix.pipeline.results import Judged
+from gradfix.project import configuration as project
+from gradfix.project import source
+from gradfix.project.source import Problem, Source
+
+if TYPE_CHECKING:
+    pass
+
+REPAIRS = 12
+"""Most programs that are made of an original to judge a repair by."""
+
+
+def judge(before: str, after: str, options: Options) -> Iterator[Judged]:
+    """What is to be said of each mistake in ``before``, a file or a folder, if ``after`` is its repair.
+
+    In folders, files go together that have the same path in them; those that are equal are passed over.
+    """
+    options = with_environment([before], options)
+    with servers_kept():
+        for old, new in _pairs(before, after, options):
+            if isinstance(old, Problem) or isinstance(new, Problem):
+                problems = tuple(one for one in (old, new) if isinstance(one, Problem))
+                yield Judged(before, after, problems=problems)
+            else:
+                with time_budget(options):
+                    judged = _judge(old, new, options)
+                yield judged
+
+
+def _pairs(before: str, after: str, options: Options) -> Iterator[tuple[Source | Problem, Source | Problem]]:
+    if os.path.isdir(before) != os.path.isdir(after):
+        message = "two files or two folders can be compared, not a file and a folder"
+        yield Problem(after, message), Problem(before, message)
+        return
+    if not os.path.isdir(before):
+        yield _parsed(before, options), _parsed(after, options)
+        return
+    for listed in project.find_files([before], options.settings).files:
+        mate = os.path.join(after, os.path.relpath(listed.path, before))
+        old = source.load(listed.path)
+        if isinstance(old, Problem) or not source.can_matter(old):
+            continue
+        new = source.load(mate)
+        if isinstance(new, Problem) or new != old:
+            yield _parsed(listed.path, options), _parsed(mate, options)
+
+
+def _parsed(path: str, options: Options) -> Source | Problem:
+    return source.read(path, options.settings.max_file_size)
+
+
+def _judge(old: Source, new: Source, options: Options) -> Judged:
+    from gradfix.verify import judging
+
+    before, after = analyse(old, options), analyse(new, options)
+    problems = (*before.problems, *after.problems)
+    keyed = by_key(before, options)
+    if problems or not keyed:
+        return Judged(old.path, new.path, problems=problems)
+    made = sorted(_repairs(before, options), key=lambda made: -len(made.gone))
+    repairs = [
+        judging.Repair(
+            one.analysis.source.text,
+            frozenset(number for number, key in enumerate(keyed) if key in one.gone),
+            f"with this fix: {', then '.join(one.fixes)}",
+            one.choice,
+        )
+        for one in made
+    ]
+    mistakes = [
+        judging.Mistake(
+            next((fix.claim for fix in finding.fixes), Claim()),
+            carried=finding.code == "carried-hidden-state",
+            entries=finding.code in _ENTRIES,
+            kept=finding.code in (*_ENTRIES, "stale-forward", "undetached-fake"),
+            still_there=_still_there(key, keyed, by_key(after, options)),
+        )
+        for key, finding in keyed.items()
+    ]
+    judgement = judging.judge(
+        (Path(old.path), old.text),
+        (Path(new.path), new.text),
+        mistakes,
+        repairs,
+        python=options.interpreter,
+        command=command_for(old.path, options),
+        limits=limits_of(options),
+        allow_unsandboxed=options.allow_unsandboxed,
+    )
+    return Judged(old.path, new.path, old.text, tuple(keyed.values()), judgement)
+
+
+_ENTRIES = ("graph-used-twice", "loss-backpropagated-twice")
+"""The mistakes that are only about which loss is given to whom, and how often."""
+
+
+def _still_there(
+    key: FindingKey, before: Mapping[FindingKey, Finding], after: Mapping[FindingKey, Finding]
+) -> str | None:
+    """What the model says of a mistake in the new version, if it is there yet, or a worse one is.
+
+    Where nothing remains of it but wasted work, runs tell whether gradients are right.
+    """
+    if any(fix.effect is not Effect.PRESERVES for fix in before[key].fixes):
+        after = {
+            other: finding
+            for other, finding in after.items()
+            if not finding.fixes or any(fix.effect is not Effect.PRESERVES for fix in finding.fixes)
+        }
+    if key in after:
+        return after[key].message
+    counts = Counter(code for code, _, _ in after)
+    for code, count in Counter(code for code, _, _ in before).items():
+        # Its line has another text now, and it is as wrong as it was.
+        if code == key[0] and counts[code] >= count:
+            return next(finding.message for finding in after.values() if finding.code == code)
+    for finding in after.values():
+        new = counts[finding.code] > sum(code == finding.code for code, _, _ in before)
+        if new and all(fix.effect is not Effect.PRESERVES for fix in finding.fixes):
+            return f"it became another: {finding.message}"
+    return None
+
+
+class _Made(NamedTuple):
+    """The original after some fixes."""
+
+    analysis: Analysis
+    gone: frozenset[FindingKey]
+    """The findings of the original that it does not have."""
+    fixes: tuple[str, ...]
+    choice: bool = False
+    """Whether one of them is a choice between losses that only the author can make."""
+
+
+def _repairs(before: Analysis, options: Options) -> Iterator[_Made]:
+    """What gradfix's own fixes make of the original, for each choice of a fix, or none, for each finding."""
+    every = frozenset(by_key(before, options))
+    work = [(_Made(before, frozenset(), ()), every)]
+    seen = {before.source.text}
+    while work and len(seen) <= REPAIRS:
+        made, open_ = work.pop()
+        keyed = by_key(made.analysis, options)
+        key = next((key for key in keyed if key in open_), None)
+        if key is None:
+            continue
+        work.append((made, open_ - {key}))
+        for fix in reversed(_certain(keyed[key].fixes)):
+            after = resolve(made.analysis, keyed[key], fix, options)
+            if after is None or after.source.text in seen:
+                continue
+            seen.add(after.source.text)
+            gone = every - by_key(after, options).keys()
+            choice = fix.effect is Effect.CHANGES and keyed[key].code in _ENTRIES
+            child = _Made(after, gone, (*made.fixes, fix.message), made.choice or choice)
+            yield child
+            work.append((child, open_ - {key}))
+
+
+def _certain(fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """Those that nobody has to decide on, if there are any: what is a choice is no measure for others."""
+    return tuple(fix for fix in fixes if fix.effect is not Effect.CHANGES) or fixes

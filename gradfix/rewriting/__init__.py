@@ -1,0 +1,1 @@
+"""Edits to new source text, and patches."""

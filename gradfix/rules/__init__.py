@@ -1,0 +1,1 @@
+"""What codemods are built of: the catalog, edits, and ways to repair."""

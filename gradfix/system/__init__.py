@@ -1,0 +1,1 @@
+"""What gradfix asks of the operating system: files, processes, the terminal."""

@@ -1,0 +1,207 @@
+"""What a fix promises about gradients, as predicates over recordings of both versions.
+
+"The error is gone" is no evidence: moving both optimizer steps to the end silences an error and
+changes what the discriminator learns, and a detach too many silences it and stops the generator
+from learning at all. So the checks here compare what optimizers *consume*:
+
+``original``
+    The original raised the predicted error on the predicted line, or ran. Another error of autograd's own is
+    told, and decides nothing: whether the fixed program gets past it is the next question.
+``crash``
+    Autograd stops neither version for what no finding explains.
+``fixed-runs``
+    The fixed program gets past that place. Another autograd error at a later place is another
+    fault of the file, and is said as "as far as"; one at the same place or earlier fails. Where something
+    else stops both versions, nobody knows what would have come after: that is no proof.
+``unchanged``
+    The optimizers that the claim lists consume equal gradients, step for step: all steps for a
+    fix that preserves, those before the crash for one that repairs, those before the first step
+    of an optimizer that is not listed for one that changes.
+``reference``
+    The same against the original run with its graphs *kept* (nothing freed, saved tensors as
+    they were when saved): what the original would have consumed had autograd not stopped it. It
+    is followed as long as no unlisted optimizer has consumed anything different, for from there
+    on the weights differ and nothing is comparable. It binds the optimizers that the claim lists
+    by line; for ``"all"``, which promises nothing beyond the crash, those that no declared
+    backward feeds; none for a claim that ends at the crash. What does not bind is reported.
+``kept``
+    No parameter loses its gradient: what has one in the original or the reference has one in the
+    fixed program.
+``reached``
+    The fixed program has executed every statement that the rewrite has changed, and every part of one that is
+    evaluated under a condition; the original, if nothing stops it, what stood there before.
+``stepped``
+    Every optimizer has stepped at least twice in both versions, or the program ends before by itself.
+``once``
+    No step consumes two entries of one loss, unless the original does: a loss that is backpropagated twice
+    is not repaired by a graph that is kept for the second time.
+``meant``
+    Where a step consumes two losses with a common graph, and the original does not, both are meant for what
+    receives both (see :mod:`gradfix.core.intent`).
+``consumes``
+    Every step finds a gradient.
+``modes``
+    Where the claim says so, every step finds the networks in the modes (training, evaluation) in which the
+    first step of its optimizer found them, and in the original one does not.
+``clipped``
+    Where the claim says so, the first step whose gradients differ consumes shorter ones than in the original,
+    at the same weights, and none that is longer. Where none differs, nothing was above the bound.
+``scheduled``
+    Where the claim says so, an optimizer begins with other options (a learning rate, say) than in the
+    original, and goes on, some steps later, with those that the original begins with, in the same order.
+``cleared``
+    For programs without an optimizer, where the claim says so: the first leaf gradients that differ are those
+    of the original less what was there before the backward call.
+``moved``
+    Nothing but steps moves weights, unless something does in the original. Said where it fails.
+``feeds``
+    Every step consumes gradients of exactly the declared backward calls. They are declared as the source
+    writes them; where it writes several losses alike (``losses[name]``), ``entries`` alone tells them apart.
+``same-loss``
+    While the weights are held still, the first backward of a declared loss (for this optimizer, where
+    a helper gives several losses one name) gives its optimizer
+    what it gives in the original's own graph. A detach does not change a loss's value: where the
+    values agree and the gradients do not, something was cut off, and a fix of E1 or E2 fails.
+``entries``
+    While the weights are held still, every step of an optimizer that is not known to consume the same as in
+    the original consumes nothing but what the original differentiates too: losses of the same value, that
+    give the same gradients unless the claim says that they are rerouted, each once, and every one of its own
+    (see :mod:`gradfix.verify.claims.entries`).
+``observed``
+    The versions do something differently with gradients or graphs.
+``random``, ``buffers``
+    At every step the random generators are in the same state, and the buffers of the networks (running
+    statistics, say) hold the same, for as long as the weights are the same. A claim may say that networks
+    are run more or less often, or at another time: then these two only tell where the versions part.
+``leaves``
+    For programs without an optimizer: the gradients of leaf tensors after each backward.
+
+Equal hashes of how two gradients were computed (:mod:`gradfix.verify.provenance`) settle that they are
+equal, bit for bit; different hashes prove nothing, and numbers decide. Hashes that say equal where the
+values of the same seed differ are a fault of the recorder: then nothing is proved.
+
+By numbers, gradients are equal if no element differs by more than :data:`RELATIVE` of the tensor's largest
+magnitude plus :data:`ABSOLUTE` of the largest among the optimizer's gradients. Rounding grows
+from step to step, so the relative tolerance is also :data:`GROWTH` times what the weights differ
+by, up to :data:`GROWN`; while the weights are equal bit for bit that adds nothing. Where gradients differ by
+more, the original runs once more with weights that are moved by as little as their type can tell: what that
+makes of a gradient, :data:`NOISE` times, is rounding, up to :data:`ROUNDED` of the gradient. Tensors too
+large to be stored whole are compared by the estimated norm of their difference.
+"""
+
+from __future__ import annotations
+
+from gradfix.core.codemod import Claim, Effect
+from gradfix.verify.checks import (
+    COMPARISONS,
+    CONTRADICTION,
+    EFFECTS,
+    NO_NUMBERS,
+    PROMISED,
+    SUBSTANCE,
+    Check,
+    Verdict,
+    missing,
+)
+from gradfix.verify.claims import around, consumption, losses, observed, promises, running, without_optimizer
+from gradfix.verify.claims.around import Surroundings, longest, surroundings
+from gradfix.verify.claims.case import Case
+from gradfix.verify.claims.course import first_line, missed_by, summary, too_few, wanting
+from gradfix.verify.claims.entries import entries, unsettled
+from gradfix.verify.claims.gradients import (
+    RELATIVE,
+    Followed,
+    follow,
+    leftover,
+    same_course,
+    same_gradients,
+    updates_apart,
+)
+from gradfix.verify.claims.verdicts import Faults, Still, contradiction, doubted, merge, settled
+from gradfix.verify.claims.without_optimizer import by_hand
+from gradfix.verify.recording import Recording
+
+
+def check(
+    claim: Claim,
+    effect: Effect,
+    before: Recording,
+    after: Recording,
+    reference: Recording | None = None,
+    still: Still | None = None,
+    faults: tuple[Faults, Faults] | None = None,
+) -> list[Check]:
+    """Check a fix's claim against one run of each version with the same seed.
+
+    Args:
+        claim: What the fix promises. effect: What it does to gradients. before: The original. after: The
+        fixed program. reference: The original with its graphs kept, for a claim that it raises E1 or E2.
+        still: Both with their weights held still, the original with its graphs kept, or without gradients
+        where
+            autograd refuses to compute them; ``None`` where they cannot be run so.
+        faults: What is wrong with the original and with the fixed program, as far as that is known.
+    """
+    case = Case(claim, effect, before, after, reference)
+    checks = [
+        *(running.crashes(case, *faults) if faults else ()),
+        running.original(case),
+        running.fixed_runs(case),
+        *running.reached(case),
+        *running.stepped(case),
+    ]
+    checks += [*consumption.unchanged(case), *consumption.against_reference(case)]
+    checks += [
+        *consumption.kept(case),
+        *consumption.once(case),
+        *consumption.meant(case),
+        *consumption.consumes(case),
+        *consumption.moved(case),
+        *consumption.feeds(case),
+        *around.unaltered(case),
+    ]
+    checks += [
+        *promises.modes(case),
+        *promises.clipped(case),
+        *promises.scheduled(case),
+        *promises.cleared(case),
+    ]
+    if still is not None and claim.feeds:
+        checks += losses.same_loss(case, still)
+    checks += [*entries(case, still), *observed.observed(case)]
+    return doubted([*checks, *without_optimizer.leaves(case)], contradiction(before, after, reference))
+
+
+__all__ = [
+    "COMPARISONS",
+    "CONTRADICTION",
+    "EFFECTS",
+    "NO_NUMBERS",
+    "PROMISED",
+    "RELATIVE",
+    "SUBSTANCE",
+    "Check",
+    "Faults",
+    "Followed",
+    "Still",
+    "Surroundings",
+    "Verdict",
+    "by_hand",
+    "check",
+    "contradiction",
+    "first_line",
+    "follow",
+    "leftover",
+    "longest",
+    "merge",
+    "missed_by",
+    "missing",
+    "same_course",
+    "same_gradients",
+    "settled",
+    "summary",
+    "surroundings",
+    "too_few",
+    "unsettled",
+    "updates_apart",
+    "wanting",
+]

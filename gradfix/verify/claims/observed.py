@@ -1,0 +1,79 @@
+"""Whether a run shows what a fix changes: of one that has no effect there nothing is proved."""
+
+from __future__ import annotations
+
+import itertools
+
+from gradfix.core.codemod import Effect
+from gradfix.verify.checks import Check
+from gradfix.verify.claims.case import Case
+from gradfix.verify.claims.gradients import compare, leaves_apart
+from gradfix.verify.recording import Graphs, Recording, Step, plural
+
+
+def observed(case: Case) -> list[Check]:
+    """Whether the two versions do anything differently with gradients or graphs.
+
+    What the original raises, or a step of it that consumes nothing, is looked at by ``original`` and
+    ``consumes``.
+    """
+    if case.effect is Effect.REPAIRS or case.before.crash is not None or case.before.uncaught is not None:
+        return []
+    if case.effect is Effect.CHANGES:
+        seen = _trains_otherwise(case.before, case.after)
+        missing = "every step of both versions consumes the same, so the fix has had no effect in this run"
+    else:
+        seen = _builds_otherwise(case.before, case.after)
+        missing = "both versions build and keep the same graphs, so the fix has had no effect in this run"
+    return [Check("observed", "holds", seen) if seen else Check("observed", "not checked", missing)]
+
+
+def _trains_otherwise(one: Recording, other: Recording) -> str | None:
+    """The first step that consumes something else in another version, in words."""
+    for optimizer in one.optimizers:
+        pairs = itertools.zip_longest(one.steps_of(optimizer.index), other.steps_of(optimizer.index))
+        for turn, (mine, theirs) in enumerate(pairs, start=1):
+            if mine is None or theirs is None or _apart(mine, theirs, one):
+                return f"step {turn} of {optimizer.name} is the first at which the versions differ"
+    if len(one.optimizers) != len(other.optimizers):
+        return "the versions construct different optimizers"
+    for mine_, theirs_ in zip(one.backwards, other.backwards):
+        if mine_.reached != theirs_.reached or leaves_apart(mine_.leaves, theirs_.leaves) is not None:
+            return f"what backward of {mine_.place.receiver or 'the loss'} leaves differs"
+    return None
+
+
+def _apart(one: Step, other: Step, name: Recording) -> bool:
+    found = compare(one, other, name)
+    return (
+        found.problem is not None
+        or found.unknown is not None
+        or (one.settings, one.modules) != (other.settings, other.modules)
+    )
+
+
+def _builds_otherwise(one: Recording, other: Recording) -> str | None:
+    """What differs between the graphs of two versions, in words."""
+    for mine, theirs in zip(one.backwards, other.backwards):
+        name = mine.place.receiver or "the loss"
+        if mine.retain != theirs.retain:
+            return f"the graph of {name} is {'retained' if theirs.retain else 'freed'}"
+        if mine.reached != theirs.reached:
+            counts = len(theirs.reached), len(mine.reached)
+            return "backward of {} computes gradients of {} parameters, not {}".format(name, *counts)
+        if mine.saved != theirs.saved:
+            return f"the graph of {name} saves other tensors"
+    if len(one.backwards) != len(other.backwards):
+        return "there are fewer backward calls" if len(other.backwards) < len(one.backwards) else None
+    for before, after in zip(_graphs(one), _graphs(other)):
+        if before[1] > after[1]:
+            return f"{plural(after[1], 'differentiated graph')} kept, not {before[1]}"
+        if before[2] > after[2]:
+            return "fewer references to tensors with a graph are kept"
+        if before[0] != after[0]:
+            return "operations are recorded otherwise: fewer nodes of graphs are made, or others"
+    return None
+
+
+def _graphs(run: Recording) -> list[Graphs]:
+    return [*(step.graphs for step in run.steps), run.graphs]

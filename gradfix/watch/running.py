@@ -1,0 +1,234 @@
+"""The user's own command, run under watch: what is started, and what is said when autograd raises.
+
+``command`` gives the command line that takes the place of this process (``verify/watch.py`` says how the
+script is watched). When an error of autograd leaves the script, that file hands the facts to ``explain``:
+what failed where, which backward had freed the graph, which step or operation had changed a tensor, and the
+names that the script has for them. They are put into the script's lines here, together with what the
+static model says of the same file.
+
+The facts win. A finding counts only if it predicts this very error, of this kind at this line, and if it
+blames no other backward or step than those that are known to have led to it; without one, gradfix knows no
+fix.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import gradfix
+from gradfix.core.codemod import Effect, Finding, Severity
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.options import Refusal, Wishes
+from gradfix.pipeline.results import Explanation, Reported
+from gradfix.project.source import Problem, split_lines
+from gradfix.rewriting import patch as patches
+from gradfix.watch.explain_run import OVERWRITTEN, Story, shown
+from gradfix.watch.script import CALLS
+
+PACKAGE = Path(gradfix.__file__).parent
+WATCH = PACKAGE / "verify" / "watch.py"
+HOME = str(PACKAGE.parent)
+_CALL = re.compile(rf"\b({'|'.join(sorted(CALLS))})\s*\(")
+RAISES = "raises"
+"""What a codemod says at the line where autograd raises."""
+
+
+def command(
+    script: Sequence[str],
+    python: str | None,
+    *,
+    module: bool = False,
+    min_severity: Severity | None = None,
+) -> list[str] | Problem:
+    """The command that runs ``script``, its path or module and its arguments, under watch.
+
+    Findings that are less bad than ``min_severity`` are not told with what has happened.
+    """
+    from gradfix.verify.interpreter import choose_interpreter, usual_interpreter
+
+    path = Path.cwd() / "-m" if module else Path(script[0])
+    if not module and not path.is_file():
+        return Problem(script[0], "is a folder" if path.is_dir() else "does not exist")
+    interpreter = usual_interpreter() if python is None else choose_interpreter(path, python)
+    if isinstance(interpreter, str):
+        return Problem(script[0], f"cannot be run: {interpreter}")
+    least = [] if min_severity is None else ["--min-severity", str(min_severity)]
+    explaining = json.dumps([*explainer(), *least])
+    return [interpreter.executable, str(WATCH), explaining, *(["-m"] if module else []), *script]
+
+
+def explainer() -> list[str]:
+    """The command that starts this gradfix again, where no module of the script's can stand in for its own.
+
+    It is isolated from the environment, and finds modules where this process does.
+    """
+    folders = [folder for folder in sys.path if os.path.isabs(folder)]
+    start = f"import sys; sys.path[:] = {[*folders, HOME]!r}; from gradfix.__main__ import main; main()"
+    return [sys.executable, "-I", "-c", start, "explain-error"]
+
+
+def explanations(facts: Mapping[str, Any], min_severity: Severity | None = None) -> Iterator[Explanation]:
+    """What is to be said of how a script has ended.
+
+    Args:
+        facts: As ``verify/watch.py`` tells them.
+        min_severity: Of the findings that are told with them.
+    """
+    if facts["kind"] != "silent":
+        found = explain(facts, min_severity)
+        if found is not None:
+            yield found
+        return
+    from gradfix.watch import untrained as silence
+
+    for explanation in silence.explain(facts):
+        yield _with_likely_reason(explanation, facts, min_severity)
+
+
+def explain(facts: Mapping[str, Any], min_severity: Severity | None = None) -> Explanation | None:
+    """What is to be said of an error; ``None`` where none of its lines can be read."""
+    told = Story(facts)
+    places = [place for place in map(tuple, facts["places"]) if told.file(place[0]) is not None]
+    if not places:
+        return None
+    told.tell()
+    for path in dict.fromkeys(path for path, _ in places):
+        lines = {line for one, line in places if one == path}
+        reported = _predicted(path, facts["kind"], lines, told.causes, min_severity)
+        if reported is not None:
+            return _with_fix(told, path, reported, facts.get("command", ()))
+    return told.explanation(places[0][0])
+
+
+# ---------------------------------------------------------------------------- what the model says
+
+
+def _predicted(
+    path: str,
+    kind: str,
+    lines: set[int],
+    causes: Sequence[tuple[str, int]],
+    min_severity: Severity | None,
+) -> Reported | None:
+    """The finding that predicts this error, unless it blames something else than what has led to it."""
+    options = pipeline.prepare([path], Wishes(verify=False, min_severity=min_severity))
+    if isinstance(options, Refusal):
+        return None
+    for file in pipeline.check([path], options).files:
+        for reported in file.findings:
+            if _foretells(reported.finding, kind, lines) and not _contradicts(
+                reported.finding, file.text, lines, causes, path
+            ):
+                return reported
+    return None
+
+
+def _with_likely_reason(
+    explanation: Explanation, facts: Mapping[str, Any], min_severity: Severity | None
+) -> Explanation:
+    """``explanation`` with the silent mistake that the model finds at its lines, and the patch for it."""
+    story = Story(facts)
+    name, _, told = explanation.files[0]
+    path = os.path.abspath(name)
+    options = pipeline.prepare([path], Wishes(verify=False, min_severity=min_severity))
+    if isinstance(options, Refusal):
+        return explanation
+    lines = {told.span.line, *(note.span.line for note in told.notes)}
+    for file in pipeline.check([path], options).files:
+        for reported in file.findings:
+            finding = reported.finding
+            silent = [fix for fix in finding.fixes if fix.effect is not Effect.PRESERVES]
+            spans = [finding.span, *(note.span for note in finding.notes)]
+            if (silent or not finding.fixes) and any(
+                span.line <= line <= span.end_line for span in spans for line in lines
+            ):
+                known = explanation._replace(known=f"{finding.code}: {finding.message}")
+                return _patched(known, story, path, reported, facts.get("command", ()))
+    return explanation
+
+
+def _foretells(finding: Finding, kind: str, lines: set[int]) -> bool:
+    """Whether ``finding`` is of an error of this kind on one of these lines."""
+    claims = [fix.claim for fix in finding.fixes]
+    if any(claim.raises == kind and claim.raises_line in lines for claim in claims):
+        return True
+    raising = (note.span for note in finding.notes if RAISES in note.message)
+    return (
+        not claims
+        and finding.raises == kind
+        and any(span.line <= line <= span.end_line for span in raising for line in lines)
+    )
+
+
+def _contradicts(
+    finding: Finding, text: str, raised: set[int], causes: Sequence[tuple[str, int]], path: str
+) -> bool:
+    """Whether ``finding`` blames backward or step calls, and not those that are known to have led to it."""
+    lines = split_lines(text)
+    spans = [finding.span, *(note.span for note in finding.notes)]
+    blamed = {
+        span.line
+        for span in spans
+        if span.line not in raised and _CALL.search(" ".join(lines[span.line - 1 : span.end_line]))
+    }
+    known = [line for cause, line in causes if cause == path]
+    covered = all(any(span.line <= line <= span.end_line for span in spans) for line in known)
+    return bool(blamed) and not covered
+
+
+def _with_fix(told: Story, path: str, reported: Reported, command: Sequence[str]) -> Explanation:
+    """The explanation with the notes of the finding, and its patch if one holds.
+
+    ``command`` is what was run: the same command proves the patch.
+    """
+    finding = reported.finding
+    noted = {note.span.line for note in finding.notes}
+    for note in finding.notes:
+        told.note(path, note.span, note.message, over=True)
+        if note.message == OVERWRITTEN:
+            told.blame(path, note.span)
+    told.note(path, finding.span, "", over=finding.span.line not in noted)
+    explanation = told.explanation(path)
+    explanation = explanation._replace(known=f"{finding.code}: {finding.message}", advice="")
+    return _patched(explanation, told, path, reported, command)
+
+
+def _patched(
+    explanation: Explanation, told: Story, path: str, reported: Reported, command: Sequence[str]
+) -> Explanation:
+    """``explanation`` with the patch of a finding, if one holds."""
+    finding, fix = reported.finding, reported.fix
+    parsed = told.file(path)
+    assert parsed is not None
+    after = parsed.source.encode(reported.fixed_text) if reported.fixed_text is not None else None
+    if fix is None or not isinstance(after, bytes):
+        return explanation
+    name = shown(path)
+    relative = name if not os.path.isabs(name) else os.path.basename(name)
+    unsafe = " --unsafe-fixes" if fix.applicability == "unsafe" else ""
+    unsafe += " --unproved" if fix.unproved else ""
+    return explanation._replace(
+        fix=f"fix ({fix.effect}, {fix.standing}): {fix.message}",
+        patch=patches.unified_diff(relative.replace(os.sep, "/"), parsed.source.data, after),
+        apply=f"gradfix apply --select {finding.code}{unsafe} {_as_run(name, path, command)}",
+    )
+
+
+def _as_run(name: str, path: str, command: Sequence[str]) -> str:
+    """How ``gradfix apply`` is told to run the file at ``path``, shown as ``name``, by ``command``."""
+    words = [shlex.quote(name)]
+    if command[:1] == ["-m"]:
+        words[:0] = ["-m", shlex.quote(command[1])]
+        command = command[1:]
+    elif command and os.path.realpath(command[0]) != os.path.realpath(path):
+        words[:0] = ["--script", shlex.quote(command[0])]
+    if len(command) > 1:
+        words += ["--", shlex.join(command[1:])]
+    return " ".join(words)
