@@ -6,10 +6,10 @@ import ast
 from collections.abc import Collection
 from pathlib import Path
 
-from gradfix.autograd import analyze
 from gradfix.autograd.entries import ledger_of
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.questions import backwards, steps
+from gradfix.autograd.training_step import analyze
 from gradfix.core.ledger import Call, Ledger
 from gradfix.verify.recording import BY_HAND, Recording
 

@@ -11,8 +11,8 @@ import pytest
 from cases import CASES, FIXTURES, Case
 from ledgers import differences
 
-from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward, Change
+from gradfix.autograd.training_step import analyze
 from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.main import Options, Wishes
 from gradfix.pipeline.results import Attempt, Repaired

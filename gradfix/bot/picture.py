@@ -9,10 +9,10 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradfix.autograd import Program, analyze
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.questions import backwards, steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import Program, analyze
 from gradfix.bot import markdown
 from gradfix.project.source import Source
 from gradfix.rules.edits import stepped

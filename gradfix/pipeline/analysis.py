@@ -13,7 +13,7 @@ from gradfix.pipeline.placing import placed
 from gradfix.project.source import Problem, Source
 
 if TYPE_CHECKING:
-    from gradfix.autograd import Program
+    from gradfix.autograd.training_step import Program
 
 
 class Analysis(NamedTuple):
@@ -41,7 +41,7 @@ def analyse(parsed: Source, options: Options, names: Collection[str] | None = No
 
 def run_model(parsed: Source, ways: Collection[tuple[str, str]] | None = None) -> Program | Problem:
     """What the model makes of ``parsed``; of all ways into the file only ``ways``, if they are given."""
-    from gradfix.autograd import analyze
+    from gradfix.autograd.training_step import analyze
 
     try:
         return analyze(parsed.tree, parsed.text, Path(parsed.path), ways)

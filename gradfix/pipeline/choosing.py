@@ -18,7 +18,7 @@ from gradfix.rewriting.splice import spliced
 from gradfix.rules import bindings
 
 if TYPE_CHECKING:
-    from gradfix.autograd import Program
+    from gradfix.autograd.training_step import Program
 
 ALONE = 12
 """How many versions of a file are looked at that have one fix each, and then"""

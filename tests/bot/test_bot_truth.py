@@ -17,7 +17,7 @@ from world import (
     World,
 )
 
-from gradfix import autograd
+from gradfix.autograd import training_step
 from gradfix.bot import status
 from gradfix.bot.plan import PlanFile
 
@@ -98,7 +98,7 @@ def test_where_the_analysis_crashes_or_gives_up_nothing_is_gone(
             program.told.append("analysis of <module> stopped: more than 10 steps")
         return program
 
-    monkeypatch.setattr(autograd, "analyze", failing)
+    monkeypatch.setattr(training_step, "analyze", failing)
     commit(lab, models__gan=GAN + b"# crash\n")
     assert_left(lab, lab.plan(select=SELECT), "the analysis failed: AssertionError")
     commit(lab, models__gan=RETAINED + b"# endless\n")

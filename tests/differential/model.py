@@ -9,9 +9,10 @@ from pathlib import Path
 
 from outcome import FILE, Called, Guess, Prediction
 
-from gradfix.autograd import analyze, operators
+from gradfix.autograd import operators
 from gradfix.autograd.graph import Backward, Change, Event, Step
 from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import analyze
 
 
 def predict(source: str, *, exact: bool = True) -> Prediction:

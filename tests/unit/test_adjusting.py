@@ -8,8 +8,8 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix.autograd import analyze
 from gradfix.autograd.graph import Advance, Clip, Event, Step, Unscale, Update
+from gradfix.autograd.training_step import analyze
 from gradfix.rules import catalog
 
 NETWORK = """\

@@ -8,8 +8,9 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix.autograd import analyze, callers
+from gradfix.autograd import callers
 from gradfix.autograd.graph import Backward
+from gradfix.autograd.training_step import analyze
 from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.main import Options, Wishes
 from gradfix.project import traces

@@ -10,7 +10,7 @@ import layouts
 import pytest
 from cases import CASES, Case
 
-from gradfix.autograd import analyze
+from gradfix.autograd.training_step import analyze
 from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.main import Options, Wishes
 from gradfix.pipeline.results import Plan, Report

@@ -371,7 +371,9 @@ def test_endless_recursion_is_a_problem() -> None:
     assert "is nested too deeply for the codemod endless" in problem.message
 
 
-@pytest.mark.parametrize("function", ["gradfix.autograd.analyze", "gradfix.pipeline.choosing.spliced"])
+@pytest.mark.parametrize(
+    "function", ["gradfix.autograd.training_step.analyze", "gradfix.pipeline.choosing.spliced"]
+)
 def test_a_bug_of_ours_is_a_problem_of_that_file_alone(
     monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:

@@ -8,9 +8,9 @@ from textwrap import dedent, indent
 
 import pytest
 
-from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward, Change
 from gradfix.autograd.run import Run
+from gradfix.autograd.training_step import analyze
 from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.main import Options, Wishes
 from gradfix.project import source

@@ -9,11 +9,10 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.questions import uncleared
 from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import BUDGET, Program
+from gradfix.autograd.training_step import BUDGET, Program, analyze
 from gradfix.core.codemod import Span
 from gradfix.rules import catalog
 

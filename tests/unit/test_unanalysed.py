@@ -10,7 +10,7 @@ from textwrap import dedent, indent
 import pytest
 from fakes import ROOT
 
-from gradfix.autograd import analyze
+from gradfix.autograd.training_step import analyze
 from gradfix.autograd.unanalysed import unanalysed
 from gradfix.core.codemod import Unanalysed
 
