@@ -88,7 +88,7 @@ def test_where_the_analysis_crashes_or_gives_up_nothing_is_gone(
     lab: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab.publish(lab.plan(select=SELECT))
-    analyze = autograd.analyze
+    analyze = training_step.analyze
 
     def failing(tree, text, path, ways=None):  # type: ignore[no-untyped-def]
         if "# crash" in text:
