@@ -14,7 +14,7 @@ from gradfix.autograd import analyze
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.questions import uncleared
 from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import BUDGET, Program
+from gradfix.autograd.training_step import BUDGET, MANY_CALLS, Program
 from gradfix.codemod import Span
 
 NETWORK = """\
@@ -64,7 +64,7 @@ def test_a_function_without_end_is_named_and_the_others_are_judged() -> None:
             optimizer.step()
     """
     analysed = program(NETWORK, DOUBLING, endless, TWICE)
-    assert analysed.messages == (f"analysis of train stopped: more than {BUDGET} steps",)
+    assert analysed.messages == (f"analysis of double_0 stopped: more than {MANY_CALLS} calls within it",)
     assert "loss.backward()" in failing_lines(analysed)
 
 
