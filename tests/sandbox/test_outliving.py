@@ -222,7 +222,8 @@ def test_the_kernel_holds_an_ordinary_user_s_run_to_its_tasks() -> None:
 ASKING = """
 import os, signal, sys, time
 from pathlib import Path
-from gradfix.project import checkout, scratch
+from gradfix.project import checkout
+from gradfix.system import scratch
 from gradfix.bot.git import Git
 from gradfix.verify import sandbox, starting
 

@@ -36,7 +36,8 @@ def run(code: str, folder: Path, **environment: str) -> subprocess.CompletedProc
 
 EVERYWHERE = """
 import os, signal, sys
-from gradfix.system import interrupts, pipeline
+from gradfix.pipeline import main as pipeline
+from gradfix.system import interrupts
 from gradfix.system.interrupts import Interrupted
 from gradfix.pipeline.main import Wishes
 
