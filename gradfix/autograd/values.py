@@ -955,10 +955,10 @@ def in_reach(values: Iterable[Value]) -> tuple[list[Node], bool]:
     found: list[Node] = []
     trainable = False
     seen: set[int] = set()
-    work = [value for value in values if value.__class__ is not Const and not _holds_nothing(value)]
+    work = list(values)
     while work:
         value = work.pop()
-        if value.__class__ is Const or id(value) in seen:
+        if value.__class__ is Const or id(value) in seen or _holds_nothing(value):
             continue
         seen.add(id(value))
         if len(seen) > REACHED:
@@ -973,10 +973,11 @@ def in_reach(values: Iterable[Value]) -> tuple[list[Node], bool]:
                 leaves = [value.leaf] if value.leaf is not None else []
                 if value.node is not None:
                     found.append(value.node)
-                work += value.attributes.values()
+                if value.has_attributes():
+                    work += value.attributes.values()
                 work += [made for made in (value.made_from, value.optimizer) if made is not None]
             case Module():
-                leaves = value.leaves()
+                leaves = [leaf for leaf in (value.leaf, value.rest) if leaf is not None]
                 work += [*value.items, *value.attributes.values()]
             case Params():
                 leaves = value.leaves
