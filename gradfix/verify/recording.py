@@ -661,8 +661,11 @@ class _Loader:
         if raw["event"] == "step":
             floors = map(float, raw.get("terms") or itertools.repeat(0.0))
             states = (
-                ParameterState(self.values(gradient), self.given(value), tuple(feeds), how, held, floor=floor)
-                for (gradient, value, feeds, how, held), floor in zip(raw["parameters"], floors)
+                replace(
+                    ParameterState(self.values(gradient), self.given(value), tuple(feeds), *hashes),
+                    floor=floor,
+                )
+                for (gradient, value, feeds, *hashes), floor in zip(raw["parameters"], floors)
             )
             # Steps between which nothing changes share one mapping.
             self.buffers = self.updated(self.buffers, raw["buffers"])

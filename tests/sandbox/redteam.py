@@ -40,8 +40,10 @@ def bubblewrap() -> sandbox.Level | str:
         return "bubblewrap is for Linux"
     real = sandbox._asked
 
-    def without_landlock(command: list[str], environment: dict[str, str]) -> dict[str, object]:
-        answer = real(command, environment)
+    def without_landlock(
+        command: list[str], environment: dict[str, str], within: str | None = None
+    ) -> dict[str, object]:
+        answer = real(command, environment, within)
         return {**answer, "landlock": 0} if command[0] == sys.executable else answer
 
     sandbox._asked = without_landlock
