@@ -4,10 +4,9 @@ From Python it offers :func:`check_text` and :func:`check_paths` (see :mod:`grad
 loaded when they are first asked for.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+# Nothing is imported here, not from the standard library either: `python -m gradfix` comes by before it has
+# taken the current folder off the import path, where anything may lie.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gradfix.core.codemod import Edit, Finding, Fix
     from gradfix.pipeline.api import FileReport, GradfixError, Report, Reported, check_paths, check_text

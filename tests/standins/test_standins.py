@@ -341,7 +341,7 @@ def test_made_up_content_is_the_same_in_every_run(project: Path) -> None:
     source = TRAIN + program(PROGRAMS["arrays by name"][0]).replace(
         "[(x, labels)] * 3", "[(x + torch.randn(64, 10), labels)] * 3"
     )
-    after = source.replace("loss.backward()", "torch.autograd.backward(loss)")
+    after = source.replace("loss.backward()", "torch.autograd.backward(loss.clone())")
     evidence = verify_rewrite(
         project / "train.py", source, after, Claim(), Effect.PRESERVES, python=sys.executable
     )
