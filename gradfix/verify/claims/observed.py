@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from collections import Counter
 
 from gradfix.core.codemod import Effect
 from gradfix.verify.checks import Check
@@ -30,11 +30,15 @@ def observed(case: Case) -> list[Check]:
 
 def _trains_otherwise(one: Recording, other: Recording) -> str | None:
     """The first step that consumes something else in another version, in words."""
-    for optimizer in one.optimizers:
-        pairs = itertools.zip_longest(one.steps_of(optimizer.index), other.steps_of(optimizer.index))
-        for turn, (mine, theirs) in enumerate(pairs, start=1):
-            if mine is None or theirs is None or _apart(mine, theirs, one):
-                return f"step {turn} of {optimizer.name} is the first at which the versions differ"
+    turns: Counter[int] = Counter()
+    for step in one.steps:
+        mates, turn = other.steps_of(step.optimizer), turns[step.optimizer]
+        turns[step.optimizer] += 1
+        if turn < len(mates) and _apart(step, mates[turn], one):
+            who = one.optimizers[step.optimizer].name
+            return f"step {turn + 1} of {who} is the first at which the versions differ"
+    if one.ending == other.ending == "finished" and len(other.steps) != len(one.steps):
+        return "the versions do not take as many steps"
     if len(one.optimizers) != len(other.optimizers):
         return "the versions construct different optimizers"
     for mine_, theirs_ in zip(one.backwards, other.backwards):
