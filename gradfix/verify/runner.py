@@ -1251,14 +1251,15 @@ class _Trial:
                 still = self.paired(runner, first) or still
                 found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
             apart = any(one.verdict == "fails" and one.name in claims.COMPARISONS for one in found)
-            apart = apart or any(one.verdict != "holds" and one.name == "entries" for one in found)
+            entries = any(one.verdict != "holds" and one.name == "entries" for one in found)
             # What two equal runs do not agree about is no rounding.
-            if not fake and apart and self.repeatable(runner):
-                before = noisy(before, *dithered(runner, self.before(seed)))
-                if reference is not None:
+            if not fake and (apart or entries) and self.repeatable(runner):
+                if apart:
+                    before = noisy(before, *dithered(runner, self.before(seed)))
+                if apart and reference is not None:
                     reference = noisy(reference, *dithered(runner, self.reference(seed)))
                 if still is not None:
-                    job = self.still(runner.run([self.before(seed)])[0])[0]
+                    job = self.still(first)[0]
                     still = Still(noisy(still.reference, *dithered(runner, job)), still.after)
                 found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
             by_seed.append(found)
