@@ -111,3 +111,33 @@ def test_what_a_framework_counts_is_cleared_behind_the_step(options: Options) ->
     assert isinstance(read, Source)
     result = pipeline.repair(read, options)
     assert result.after.decode() == COUNTED + "        opt.zero_grad()\n"
+
+
+TWO_PLAYERS = """
+import torch
+from accelerate import Accelerator
+from torch import nn
+
+accelerator = Accelerator(gradient_accumulation_steps=2)
+G, D = nn.Linear(3, 4), nn.Linear(4, 1)
+og, od = torch.optim.Adam(G.parameters()), torch.optim.Adam(D.parameters())
+G, D, og, od, loader = accelerator.prepare(G, D, og, od, batches())
+for real in loader:
+    with accelerator.accumulate(D):
+        d_loss = D(G(torch.randn(8, 3)).detach()).mean() - D(real).mean()
+        accelerator.backward(d_loss)
+        od.step()
+    with accelerator.accumulate(G):
+        g_loss = -D(G(torch.randn(8, 3))).mean()
+        accelerator.backward(g_loss)
+        og.step()
+"""
+
+
+def test_of_two_players_none_is_cleared_in_the_pass_that_steps(options: Options) -> None:
+    """The discriminator gets what the generator's loss leaves, too, so clearing it alone mends nothing."""
+    read = source.parse("train.py", TWO_PLAYERS.encode(), 1 << 24)
+    assert isinstance(read, Source)
+    result = pipeline.repair(read, options)
+    assert result.after.decode() == TWO_PLAYERS + "        og.zero_grad()\n"
+    assert [reported.finding.code for reported in result.remaining] == ["missing-zero-grad"]
