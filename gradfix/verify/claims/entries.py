@@ -9,6 +9,7 @@ values is known of the original, since autograd refuses its graphs, nothing but 
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,7 @@ from gradfix.verify.claims.gradients import (
     leftover,
     nearly_equal,
 )
+from gradfix.verify.claims.losses import Given
 from gradfix.verify.claims.verdicts import Still
 from gradfix.verify.recording import BY_HAND, Backward, Recording, Step, Values, plural
 
@@ -218,20 +220,14 @@ class _Versions:
 
     def shares_apart(self, mates: Sequence[Backward], call: Backward, index: int) -> int | None:
         """The position of a parameter that a call gives another gradient than those that it stands for."""
-        total: dict[tuple[int, int], Values] = {}
-        noise: dict[tuple[int, int], float] = {}
-        floor: dict[tuple[int, int], float] = {}
-        for mate in mates:
-            for place, share in mate.shares.items():
-                total[place] = total[place].plus(share) if place in total else share
-                noise[place] = noise.get(place, 0.0) + mate.noise.get(place, 0.0)
-                floor[place] = floor.get(place, 0.0) + mate.floor.get(place, 0.0)
-        overall = largest_of(*total.values(), *call.shares.values())
-        for place in sorted({*total, *call.shares}):
-            a, b = total.get(place), call.shares.get(place)
-            if place[0] == index and not (is_zero(a) and is_zero(b)):
-                if not nearly_equal(a, b, overall, RELATIVE, noise.get(place, 0.0), floor.get(place, 0.0)):
-                    return place[1]
+        theirs = functools.reduce(Given.plus, (Given.by(mate, index) for mate in mates))
+        ours = Given.by(call, index)
+        overall = largest_of(*theirs.shares.values(), *ours.shares.values())
+        for place in sorted({*theirs.shares, *ours.shares}):
+            a, b = theirs.shares.get(place), ours.shares.get(place)
+            noise, floor = theirs.noise.get(place, 0.0), theirs.floor.get(place, 0.0)
+            if not (is_zero(a) and is_zero(b)) and not nearly_equal(a, b, overall, RELATIVE, noise, floor):
+                return place
         return None
 
     def wasted(self, index: int, steps: Sequence[Step], theirs: Sequence[Step]) -> str | None:

@@ -80,7 +80,7 @@ def cut_rightly(case: Case, receiver: str, parameter: tuple[int, int]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Loss:
+class Given:
     """What was differentiated, and what that gave each parameter of one optimizer."""
 
     value: Values
@@ -88,7 +88,18 @@ class _Loss:
     noise: dict[int, float] = field(default_factory=dict)
     floor: dict[int, float] = field(default_factory=dict)
 
-    def plus(self, other: _Loss) -> _Loss:
+    @classmethod
+    def by(cls, call: Backward, optimizer: int) -> Given:
+        """What a backward call has given, of which the value is known, while the weights were held still."""
+        assert call.value is not None
+        shares = {place: share for (index, place), share in call.shares.items() if index == optimizer}
+        noise, floor = (
+            {place: size for (index, place), size in sizes.items() if index == optimizer}
+            for sizes in (call.noise, call.floor)
+        )
+        return cls(call.value, shares, noise, floor)
+
+    def plus(self, other: Given) -> Given:
         shares = dict(self.shares)
         for position, share in other.shares.items():
             shares[position] = shares[position].plus(share) if position in shares else share
@@ -96,7 +107,7 @@ class _Loss:
             {place: one.get(place, 0.0) + two.get(place, 0.0) for place in shares}
             for one, two in ((self.noise, other.noise), (self.floor, other.floor))
         )
-        return _Loss(self.value.plus(other.value), shares, noise, floor)
+        return Given(self.value.plus(other.value), shares, noise, floor)
 
 
 def _turn(after: Recording, receiver: str, optimizer: int) -> int:
@@ -120,16 +131,10 @@ def _calls(recording: Recording, receiver: str) -> list[Backward]:
     return [c for c in recording.backwards if c.place.receiver == receiver and c.value is not None]
 
 
-def _loss(recording: Recording, receiver: str, optimizer: int, turn: int) -> _Loss | None:
+def _loss(recording: Recording, receiver: str, optimizer: int, turn: int) -> Given | None:
     """A backward call of ``receiver`` by its turn, or the first of all the terms of a sum together."""
     for call in _calls(recording, receiver)[turn : turn + 1]:
-        assert call.value is not None
-        shares = {place: share for (index, place), share in call.shares.items() if index == optimizer}
-        noise, floor = (
-            {place: size for (index, place), size in sizes.items() if index == optimizer}
-            for sizes in (call.noise, call.floor)
-        )
-        return _Loss(call.value, shares, noise, floor)
+        return Given.by(call, optimizer)
     with suppress(SyntaxError):
         parsed = ast.parse(receiver, mode="eval").body
         if isinstance(parsed, ast.BinOp) and isinstance(parsed.op, ast.Add):
