@@ -1,7 +1,7 @@
 """The ledger of a run of the model: which loss gave a gradient to whom, and which steps consumed it.
 
-What the recorder writes of a real run (``verify/traversal.py``), the model writes of its own. A backward that
-raises is entered as if its graph had been kept: what it was meant to give is the question.
+What the recorder writes of a real run (``runtime/probe/traversal.py``), the model writes of its own. A
+backward that raises is entered as if its graph had been kept: what it was meant to give is the question.
 """
 
 from __future__ import annotations

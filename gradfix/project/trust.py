@@ -105,7 +105,7 @@ def verdict(executable: str, *, ask: bool = False) -> Verdict:
 
 def may_read(folder: str, project: Path, *, ask: bool = False) -> Verdict:
     """Whether the runs of a project may read a folder that its configuration names; ``ask`` as above."""
-    from gradfix.verify.sandbox import is_data
+    from gradfix.runtime.sandbox.readable import is_data
 
     real = os.path.realpath(folder)
     if not is_data(folder):
@@ -223,7 +223,7 @@ def allow(path: str) -> str:
     Raises:
         TrustError: if it is none of these, if others may change it, or it cannot be noted down.
     """
-    from gradfix.verify.sandbox import is_data
+    from gradfix.runtime.sandbox.readable import is_data
 
     if os.path.isdir(path) and not interpreter_in(path):
         if not is_data(path):

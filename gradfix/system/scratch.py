@@ -53,7 +53,7 @@ def sweep(parent: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    from gradfix.verify import removal  # A clean check needs none of it.
+    from gradfix.runtime.sandbox import removal  # A clean check needs none of it.
 
     removal.remove(folder)
 

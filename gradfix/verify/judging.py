@@ -40,10 +40,10 @@ from typing import Any, Literal, cast
 
 from gradfix.core import intent
 from gradfix.core.codemod import Claim
+from gradfix.runtime.probe.coverage import changed
 from gradfix.verify import claims
 from gradfix.verify.beside import kept_apart
 from gradfix.verify.command import PLAIN, Command
-from gradfix.verify.coverage import changed
 from gradfix.verify.cutting import cut_every
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.pairing import Numbers, paired

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from gradfix.core import ledger
+from gradfix.runtime.probe.coverage import Piece
 from gradfix.system import hostile
-from gradfix.verify.coverage import Piece
 
 BY_HAND = -1
 """Stands among the backward calls that fed a gradient: something else assigned it."""

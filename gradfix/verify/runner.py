@@ -5,7 +5,7 @@ cannot fork, one process serves each run). The script's text is given to it, so 
 written to the project; it is run by the user's own command (see :mod:`gradfix.verify.command`), in the
 user's working directory, and what it writes is thrown away (``overlay.py``).
 
-The runs are sandboxed (see :mod:`gradfix.verify.sandbox`), and nothing is run where no sandbox is to
+The runs are sandboxed (see :mod:`gradfix.runtime.sandbox`), and nothing is run where no sandbox is to
 be had, unless the caller allows it. What a run leaves behind is read as something hostile.
 """
 
@@ -32,20 +32,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
+from gradfix import runtime
 from gradfix.core.codemod import Claim, Effect
+from gradfix.runtime.probe.coverage import Piece, changed
+from gradfix.runtime.sandbox import cgroups, kernel, levels, readable, removal
 from gradfix.system import hostile, progress, scratch
 from gradfix.system.parallel import before_leaving, is_forked
-from gradfix.verify import cgroups, claims, made, removal, sandbox, starting
+from gradfix.verify import claims, made, starting
 from gradfix.verify.claims import Check, Faults, Still, Surroundings
 from gradfix.verify.command import PLAIN, Command, project_root
-from gradfix.verify.coverage import Piece, changed
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.own_modules import folder_of
 from gradfix.verify.pairing import paired
 from gradfix.verify.recording import Draws, Ending, Failure, Recording, load, noisy
 from gradfix.verify.slicing import affected
 
-PROBE = Path(__file__).with_name("probe.py")
 Outcome = Literal["proved", "refuted", "not run"]
 
 
@@ -329,7 +330,7 @@ class Evidence:
     seconds: float = 0.0
     """Wall clock of the call that verified it, which may have verified others too."""
     sandbox: str = "none: nothing was run"
-    """The level of the sandbox that the runs were in (see :mod:`gradfix.verify.sandbox`)."""
+    """The level of the sandbox that the runs were in (see :mod:`gradfix.runtime.sandbox`)."""
     standins: tuple[str, ...] = ()
     """What was replaced in all runs alike, and by what."""
     effects: Surroundings | None = None
@@ -418,23 +419,23 @@ class CannotRun(Exception):
 
 
 @functools.cache
-def _sandbox(executable: str) -> sandbox.Level | str:
+def _sandbox(executable: str) -> levels.Level | str:
     # It is asked about the system, unconfined: nothing of a project or of a stranger is to be loaded there.
     stranger = made.environment_of(executable)
     variables = starting.environment([Path(os.curdir)])
     variables.pop("PYTHONPATH", None)
     try:
         with scratch.folder() as folder:
-            level = sandbox.choose(sys.executable if stranger else executable, variables, str(folder))
-    except sandbox.SandboxError as error:
+            level = levels.choose(sys.executable if stranger else executable, variables, str(folder))
+    except kernel.SandboxError as error:
         return str(error)
-    return level._replace(readable=sandbox.environment_files(stranger.prefixes)) if stranger else level
+    return level._replace(readable=readable.environment_files(stranger.prefixes)) if stranger else level
 
 
 ALLOW = "GRADFIX_ALLOW_UNSANDBOXED"
 
 
-def choose_sandbox(executable: str, allow_unsandboxed: bool = False) -> sandbox.Level:
+def choose_sandbox(executable: str, allow_unsandboxed: bool = False) -> levels.Level:
     """The sandbox for runs of an interpreter on this machine.
 
     The environment variable :data:`ALLOW` allows to run without one, as ``--allow-unsandboxed`` does.
@@ -446,7 +447,7 @@ def choose_sandbox(executable: str, allow_unsandboxed: bool = False) -> sandbox.
     if not isinstance(found, str):
         return found
     if allow_unsandboxed or os.environ.get(ALLOW) == "1":
-        return sandbox.UNSANDBOXED
+        return levels.UNSANDBOXED
     raise CannotRun(f"no sandbox here ({found}); --allow-unsandboxed runs it with resource limits only")
 
 
@@ -559,7 +560,7 @@ class Runner:
         workers: int | None = None,
         total: float = 300.0,
         allow_unsandboxed: bool = False,
-        level: sandbox.Level | None = None,
+        level: levels.Level | None = None,
     ) -> None:
         self._executable = executable
         self._stranger = made.environment_of(executable)
@@ -663,18 +664,18 @@ class Runner:
 
     def _serving(self, workers: int) -> list[str]:
         """The command of a server, which is within the sandbox already where runs are started apart."""
-        what = [str(PROBE), "--serve", str(workers), str(self._folder), ",".join(self.level.held)]
+        what = [runtime.MAIN, "probe", "--serve", str(workers), str(self._folder), ",".join(self.level.held)]
         if self._stranger is None or self.level.apart:
             return [self._executable, *what]
         return [sys.executable, "-I", "-S", *what, self._executable, *self._stranger.prefixes]
 
     def _apart(self, job: Job, folder: Path) -> list[_Ended]:
         """Run one job by a server of its own, which is within the sandbox itself."""
-        files = sandbox.project_files(str(job.root()), str(job.path.absolute()))
-        data = sandbox.data_folders([str(one) for one in job.command.readable])
+        files = readable.project_files(str(job.root()), str(job.path.absolute()))
+        data = readable.data_folders([str(one) for one in job.command.readable])
         environment = _environment([job.root()])
         modules = environment.get("PYTHONPATH", "").split(os.pathsep)
-        files = sandbox.Readable(
+        files = readable.Readable(
             [*files.whole, *data.whole, *filter(None, modules)], [*files.listed, *data.listed]
         )
         command = self.level.command(files, [str(folder)], job.limits.memory)
@@ -688,7 +689,7 @@ class Runner:
 
     def _one_by_one(self, prepared: Mapping[str, tuple[Job, Path]]) -> Iterator[_Ended]:
         for name, (job, folder) in list(prepared.items()):
-            command = [self._executable, str(PROBE), name]
+            command = [self._executable, runtime.MAIN, "probe", name]
             left = self._deadline - time.monotonic()
             if left <= 0:
                 break
@@ -958,7 +959,7 @@ class _Servers:
             before_leaving(self.close)
             if is_forked():
                 # It would verify what it is at, for nobody, and its servers with it.
-                sandbox.die_with_parent()
+                kernel.die_with_parent()
         runner.allow(total)
         return runner
 
@@ -1428,7 +1429,7 @@ def _obstacle(error: Failure, before: Recording, root: Path | None) -> str:
         return f"{where} imports from the package around it: run it as a module, with -m"
     if error.type == "FileNotFoundError":
         parts = os.path.normpath(error.missing).split(os.sep) if error.missing else []
-        if any(sandbox.SECRET.match(part) for part in parts if part not in (os.curdir, os.pardir)):
+        if any(readable.SECRET.match(part) for part in parts if part not in (os.curdir, os.pardir)):
             return f"{where} needs {error.missing}, which the sandbox withholds: hidden files and secrets"
         needed = f"the file {error.missing}, which is not there" if error.missing else f"a file: {message}"
         return f"{where} needs {needed}: put it there, or name its folder in tool.gradfix.verify.readable"

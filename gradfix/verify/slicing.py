@@ -15,7 +15,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.verify.coverage import Piece, parts, piece_of
+from gradfix.runtime.probe.coverage import Piece, parts, piece_of
 
 LOOKS = frozenset(
     {"item", "detach", "detach_", "numpy", "tolist", "argmax", "eq", "ne", "size", "dim", "numel"}

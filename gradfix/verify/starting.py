@@ -14,6 +14,7 @@ import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from gradfix import runtime
 from gradfix.system import programs, scratch
 
 PASSED_ON = frozenset(
@@ -29,11 +30,7 @@ SECONDS = 60.0
 """Until an interpreter that is asked something has answered."""
 
 
-_APART = (
-    [sys.executable, "-I", "-S", str(Path(__file__).with_name("sandbox.py")), "--ask"]
-    if sys.platform == "linux"
-    else []
-)
+_APART = [sys.executable, "-I", "-S", runtime.MAIN, "sandbox", "--ask"] if sys.platform == "linux" else []
 
 
 def apart(folder: str | os.PathLike[str], command: list[str]) -> list[str]:

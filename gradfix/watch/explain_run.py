@@ -1,6 +1,6 @@
 """What has happened in a script that ran under watch, in the script's own lines.
 
-``verify/watch.py`` tells facts: files, lines, names. Statements are found in the source.
+``runtime/watch`` tells facts: files, lines, names. Statements are found in the source.
 
 What a person can do is said only where the facts bear it out on this program: each piece of advice stands
 behind the condition under which it is right. Where none is known to hold, the facts are told alone.

@@ -1,6 +1,6 @@
 """The user's own command, run under watch: what is started, and what is said when autograd raises.
 
-``command`` gives the command line that takes the place of this process (``verify/watch.py`` says how the
+``command`` gives the command line that takes the place of this process (``runtime/watch`` says how the
 script is watched). When an error of autograd leaves the script, that file hands the facts to ``explain``:
 what failed where, which backward had freed the graph, which step or operation had changed a tensor, and the
 names that the script has for them. They are put into the script's lines here, together with what the
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import gradfix
+from gradfix import runtime
 from gradfix.core.codemod import Effect, Finding, Severity
 from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.options import Refusal, Wishes
@@ -32,9 +33,7 @@ from gradfix.rewriting import patch as patches
 from gradfix.watch.explain_run import OVERWRITTEN, Story, shown
 from gradfix.watch.script import CALLS
 
-PACKAGE = Path(gradfix.__file__).parent
-WATCH = PACKAGE / "verify" / "watch.py"
-HOME = str(PACKAGE.parent)
+HOME = str(Path(gradfix.__file__).parent.parent)
 _CALL = re.compile(rf"\b({'|'.join(sorted(CALLS))})\s*\(")
 RAISES = "raises"
 """What a codemod says at the line where autograd raises."""
@@ -61,7 +60,7 @@ def command(
         return Problem(script[0], f"cannot be run: {interpreter}")
     least = [] if min_severity is None else ["--min-severity", str(min_severity)]
     explaining = json.dumps([*explainer(), *least])
-    return [interpreter.executable, str(WATCH), explaining, *(["-m"] if module else []), *script]
+    return [interpreter.executable, runtime.MAIN, "watch", explaining, *(["-m"] if module else []), *script]
 
 
 def explainer() -> list[str]:
@@ -78,7 +77,7 @@ def explanations(facts: Mapping[str, Any], min_severity: Severity | None = None)
     """What is to be said of how a script has ended.
 
     Args:
-        facts: As ``verify/watch.py`` tells them.
+        facts: As ``runtime/watch`` tells them.
         min_severity: Of the findings that are told with them.
     """
     if facts["kind"] != "silent":

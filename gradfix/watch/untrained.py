@@ -1,6 +1,6 @@
 """What is said at the end of a script that raised nothing, and in which steps had no gradient to use.
 
-The facts come from ``verify/watch.py``: for each optimizer, which of its parameters no step ever found with a
+The facts come from ``runtime/watch``: for each optimizer, which of its parameters no step ever found with a
 gradient. The likely reason is looked for in the source.
 """
 

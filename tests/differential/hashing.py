@@ -27,7 +27,9 @@ from outcome import FILE
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import _disable_current_modes
 
-from gradfix.verify.provenance import UNINITIALISED, Operation, Provenance, tensors
+from gradfix.runtime.probe.operations import UNINITIALISED, Operation
+from gradfix.runtime.probe.provenance import Provenance
+from gradfix.runtime.probe.storages import tensors
 
 Place = tuple[int, int, int, str]
 """The optimizer (by its first step), which of its steps, which of its parameters; gradient or value."""

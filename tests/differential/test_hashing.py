@@ -21,7 +21,7 @@ from agreement import program
 from choices import Choices, Seeded
 from hashing import Tally, TooLong, Watching, compare_many, mutated, observe
 
-import gradfix.verify.provenance as provenance
+from gradfix.runtime.probe import provenance
 
 PAIRS = int(os.environ.get("GRADFIX_PAIRS", "1000000"))
 SEED = os.environ.get("GRADFIX_SEED", "0")

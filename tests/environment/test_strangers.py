@@ -20,7 +20,8 @@ from gradfix.cli.commands import app
 from gradfix.environment import build
 from gradfix.environment.build import ensure
 from gradfix.environment.errors import EnvironmentFailure
-from gradfix.verify import made, runner, sandbox
+from gradfix.runtime import sandbox
+from gradfix.verify import made, runner
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 
 SECRET = "open-sesame-4711"

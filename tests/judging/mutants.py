@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from gradfix.verify.coverage import changed
+from gradfix.runtime.probe.coverage import changed
 from judging.patches import Text, _loss, _optimizers
 
 PLANTED = 'raise RuntimeError("planted")'

@@ -16,29 +16,31 @@ from pathlib import Path
 
 import pytest
 
-from gradfix.verify import sandbox, starting
+from gradfix.runtime import sandbox
+from gradfix.runtime.sandbox import kernel, levels
+from gradfix.verify import starting
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import CannotRun, Job, Limits, Runner, choose_sandbox
 
 SECRET = "open-sesame-4711"
 LIMITS = Limits(seconds=8, memory=1 << 30, file=64 << 20, disk=128 << 20, files=2000, tasks=48)
 
-LEVEL: sandbox.Level | None = None
+LEVEL: levels.Level | None = None
 WHY = os.environ.get("GRADFIX_TESTS_WITHOUT", "it is not wanted")
 try:
     level = choose_sandbox(sys.executable)
-    LEVEL = None if level is sandbox.UNSANDBOXED else level
+    LEVEL = None if level is levels.UNSANDBOXED else level
 except CannotRun as error:
     WHY = str(error)
 
 LANDLOCK = LEVEL if LEVEL is not None and LEVEL.name == sandbox.LANDLOCK else None
 
 
-def bubblewrap() -> sandbox.Level | str:
+def bubblewrap() -> levels.Level | str:
     """The level that a machine without Landlock has, or why it is not to be had here."""
     if sys.platform != "linux":
         return "bubblewrap is for Linux"
-    real = sandbox._asked
+    real = levels._asked
 
     def without_landlock(
         command: list[str], environment: dict[str, str], within: str | None = None
@@ -46,13 +48,13 @@ def bubblewrap() -> sandbox.Level | str:
         answer = real(command, environment, within)
         return {**answer, "landlock": 0} if command[0] == sys.executable else answer
 
-    sandbox._asked = without_landlock
+    levels._asked = without_landlock
     try:
-        return sandbox.choose(sys.executable, starting.environment())
-    except sandbox.SandboxError as error:
+        return levels.choose(sys.executable, starting.environment())
+    except kernel.SandboxError as error:
         return str(error)
     finally:
-        sandbox._asked = real
+        levels._asked = real
 
 
 class Listener:
@@ -173,7 +175,7 @@ class Runners:
     def __init__(self) -> None:
         self.made: dict[tuple[object, ...], Runner] = {}
 
-    def __call__(self, level: sandbox.Level) -> Runner:
+    def __call__(self, level: levels.Level) -> Runner:
         key = (level.name, level.memory, level.newest, level.held)
         if key not in self.made:
             self.made[key] = Runner(sys.executable, level=level, workers=1).__enter__()
@@ -207,7 +209,7 @@ def attack(yard: Yard, runners: Runners) -> Attack:
     """
 
     def run(
-        level: sandbox.Level,
+        level: levels.Level,
         code: str,
         *,
         apart: bool = True,

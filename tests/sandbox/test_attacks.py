@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from redteam import LANDLOCK, LEVEL, SECRET, WHY, Attack, Yard, bubblewrap
 
-from gradfix.verify import sandbox
+from gradfix.runtime.sandbox import levels, seccomp
 from gradfix.verify.recording import Recording
 
 pytest_plugins = ("redteam",)
@@ -21,7 +21,7 @@ pytest_plugins = ("redteam",)
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the attacks are written for Linux")
 
 OTHER = bubblewrap()
-LEVELS: dict[str, sandbox.Level | str] = {"here": LEVEL or f"no sandbox here: {WHY}"}
+LEVELS: dict[str, levels.Level | str] = {"here": LEVEL or f"no sandbox here: {WHY}"}
 for _abi in (1, 2, 3, 5):
     LEVELS[f"abi-{_abi}"] = (
         "no Landlock here"
@@ -31,7 +31,7 @@ for _abi in (1, 2, 3, 5):
 LEVELS["bubblewrap"] = OTHER
 
 
-def level(name: str) -> sandbox.Level:
+def level(name: str) -> levels.Level:
     found = LEVELS[name]
     if isinstance(found, str):
         pytest.skip(found)
@@ -305,7 +305,7 @@ def canary() -> Iterator[None]:
 @pytest.mark.parametrize(("name", "mode"), list(_modes()))
 def test_an_attack_succeeds_only_without_a_sandbox(name: str, mode: str, yard: Yard, attack: Attack) -> None:
     case = CASES[name]
-    recording = attack(sandbox.UNSANDBOXED if mode == "without" else level(mode), case.code)
+    recording = attack(levels.UNSANDBOXED if mode == "without" else level(mode), case.code)
     assert recording.ending == "finished", (recording.detail, recording.uncaught, recording.output)
     assert len(recording.backwards) == 1
     assert case.reached(yard, recording) == (mode == "without"), recording.output
@@ -390,10 +390,10 @@ print("FOUND" + json.dumps(found))
 
 def _numbers() -> dict[str, int]:
     machine = os.uname().machine
-    if machine not in sandbox.MACHINES:
+    if machine not in seccomp.MACHINES:
         return {}
-    column = sandbox.MACHINES[machine][0]
-    tables = {**sandbox.REFUSED, **sandbox.ABSENT, **sandbox.PRETENDED}
+    column = seccomp.MACHINES[machine][0]
+    tables = {**seccomp.REFUSED, **seccomp.ABSENT, **seccomp.PRETENDED}
     # Without a sandbox these would do it.
     left = {
         name: numbers[column]
@@ -411,10 +411,10 @@ def test_calls_that_no_training_needs_are_refused(mode: str, yard: Yard, attack:
     yard.values["NUMBERS"] = _numbers()
     recording = attack(level(mode), REFUSALS)
     found = json.loads(recording.output.partition("FOUND")[2].split("\n")[0])
-    expected = dict.fromkeys(sandbox.REFUSED, errno.EPERM)
-    expected |= dict.fromkeys(sandbox.ABSENT, errno.ENOSYS) | dict.fromkeys(sandbox.PRETENDED, 0)
+    expected = dict.fromkeys(seccomp.REFUSED, errno.EPERM)
+    expected |= dict.fromkeys(seccomp.ABSENT, errno.ENOSYS) | dict.fromkeys(seccomp.PRETENDED, 0)
     assert found == {name: expected[name] for name in found}
-    bare = attack(sandbox.UNSANDBOXED, REFUSALS)
+    bare = attack(levels.UNSANDBOXED, REFUSALS)
     without = json.loads(bare.output.partition("FOUND")[2].split("\n")[0])
     assert [
         name for name in ("socket", "mount", "chmod", "memfd_create") if without[name] == expected[name]

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from redteam import LEVEL, SECRET, Attack, bubblewrap
 
+from gradfix.runtime.sandbox import levels, removal
 from gradfix.system import hostile
-from gradfix.verify import recording, removal, sandbox
+from gradfix.verify import recording
 from gradfix.verify.recording import load
 
 pytest_plugins = ("redteam",)
@@ -198,7 +199,7 @@ os.mkdir("dark", 0)
 @pytest.mark.skipif(sys.platform != "linux", reason="written for Linux")
 @pytest.mark.parametrize("mode", ["here", "without", pytest.param("bubblewrap", marks=pytest.mark.long)])
 def test_links_in_the_place_of_results_are_not_followed(mode: str, yard: Any, attack: Attack) -> None:
-    level = {"here": LEVEL, "without": sandbox.UNSANDBOXED, "bubblewrap": bubblewrap()}[mode]
+    level = {"here": LEVEL, "without": levels.UNSANDBOXED, "bubblewrap": bubblewrap()}[mode]
     if level is None or isinstance(level, str):
         pytest.skip(f"no sandbox here: {level}")
     found = attack(level, PLANT)

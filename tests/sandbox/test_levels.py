@@ -15,7 +15,9 @@ import pytest
 from redteam import LEVEL, WHY, Yard
 
 from gradfix.core.codemod import Claim, Effect
-from gradfix.verify import runner, sandbox
+from gradfix.runtime import sandbox
+from gradfix.runtime.sandbox import confinement, kernel, levels, readable, seccomp, trial, wrappers
+from gradfix.verify import runner
 
 pytest_plugins = ("redteam",)
 
@@ -45,7 +47,7 @@ def pretend(
         asked.append(command)
         return waiting.pop(0)
 
-    monkeypatch.setattr(sandbox, "_asked", answer)
+    monkeypatch.setattr(levels, "_asked", answer)
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}" if programs else None)
     return asked
 
@@ -96,8 +98,8 @@ def test_nothing_is_run_where_there_is_no_sandbox(tmp_path: Path, monkeypatch: p
 def test_it_is_run_where_that_is_allowed_and_the_evidence_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "_asked", lambda *_: NO_LANDLOCK)
-    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
+    monkeypatch.setattr(levels, "_asked", lambda *_: NO_LANDLOCK)
+    monkeypatch.setattr(levels.shutil, "which", lambda name: None)
     monkeypatch.setattr(runner, "choose_interpreter", lambda *_: runner.Interpreter(sys.executable, "this"))
     code = "import torch\nw = torch.ones(1, requires_grad=True)\n(w * 2).sum().backward()\n"
     evidence = runner.verify_rewrite(
@@ -116,8 +118,8 @@ def test_an_interpreter_that_says_nothing_has_no_sandbox(tmp_path: Path) -> None
     silent = tmp_path / "python"
     silent.write_text("#!/bin/sh\necho it broke >&2\n")
     silent.chmod(0o755)
-    assert sandbox._asked([str(silent)], {}) == {"landlock": 0, "why": "it broke"}
-    assert sandbox._asked([str(tmp_path / "absent")], {})["landlock"] == 0
+    assert levels._asked([str(silent)], {}) == {"landlock": 0, "why": "it broke"}
+    assert levels._asked([str(tmp_path / "absent")], {})["landlock"] == 0
 
 
 @pytest.mark.parametrize("part", ["landlock", "seccomp", "drop_capabilities"])
@@ -126,10 +128,10 @@ def test_a_part_that_fails_leaves_no_sandbox(part: str, monkeypatch: pytest.Monk
         pytest.skip("there is no Landlock here")
 
     def fail(*_: object) -> None:
-        raise sandbox.SandboxError(f"{part}: Operation not permitted")
+        raise kernel.SandboxError(f"{part}: Operation not permitted")
 
-    monkeypatch.setattr(sandbox, part, fail)
-    found = sandbox.describe()
+    monkeypatch.setattr(confinement, part, fail)
+    found = trial.describe()
     assert (found["landlock"], found["why"]) == (0, f"{part}: Operation not permitted")
 
 
@@ -137,8 +139,8 @@ def test_a_part_that_fails_leaves_no_sandbox(part: str, monkeypatch: pytest.Monk
 def test_a_part_that_does_nothing_is_noticed(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if LEVEL is None or LEVEL.name != sandbox.LANDLOCK:
         pytest.skip("there is no Landlock here")
-    monkeypatch.setattr(sandbox, part, lambda *_: None)
-    found = sandbox.describe()
+    monkeypatch.setattr(confinement, part, lambda *_: None)
+    found = trial.describe()
     wrong = {"landlock": "a file outside can still be read", "seccomp": "the network is not refused"}[part]
     assert found["landlock"] == 0 and found["why"].startswith(wrong)
 
@@ -154,73 +156,73 @@ def answer(code: list[Any], architecture: int, number: int, *arguments: int) -> 
     for _ in range(10_000):
         operation, yes, no, operand = code[at]
         at += 1
-        if operation == sandbox.LOAD:
+        if operation == seccomp.LOAD:
             (accumulator,) = struct.unpack_from("=I", data, operand)
-        elif operation == sandbox.AND:
+        elif operation == seccomp.AND:
             accumulator &= operand
-        elif operation == sandbox.RETURN:
+        elif operation == seccomp.RETURN:
             return int(operand)
         else:
             test = {
-                sandbox.JUMP_EQUAL: accumulator == operand,
-                sandbox.JUMP_GREATER_EQUAL: accumulator >= operand,
-                sandbox.JUMP_ANY_BIT: bool(accumulator & operand),
+                seccomp.JUMP_EQUAL: accumulator == operand,
+                seccomp.JUMP_GREATER_EQUAL: accumulator >= operand,
+                seccomp.JUMP_ANY_BIT: bool(accumulator & operand),
             }[operation]
             at += yes if test else no
     raise AssertionError("the filter does not end")
 
 
-@pytest.mark.parametrize("machine", sandbox.MACHINES)
+@pytest.mark.parametrize("machine", seccomp.MACHINES)
 @pytest.mark.parametrize("abi", [0, 1, 2, 3, 6])
 @pytest.mark.parametrize("notify", [False, True])
 @pytest.mark.parametrize("counted", [False, True])
 def test_the_filter_says_what_it_must(machine: str, abi: int, notify: bool, counted: bool) -> None:
-    column, architecture = sandbox.MACHINES[machine]
-    code = sandbox.program(machine, abi=abi, notify=notify, counted=counted)
+    column, architecture = seccomp.MACHINES[machine]
+    code = seccomp.program(machine, abi=abi, notify=notify, counted=counted)
     assert len(code) < 4096  # BPF_MAXINSNS
 
     def of(numbers: tuple[Any, ...], *arguments: int) -> int:
         return answer(code, architecture, numbers[column], *arguments)
 
-    denied = sandbox.fails(errno.EPERM)
-    kept = sandbox.NOTIFY if notify and not counted else sandbox.ALLOW
+    denied = seccomp.fails(errno.EPERM)
+    kept = seccomp.NOTIFY if notify and not counted else seccomp.ALLOW
     for table, expected in (
-        (sandbox.REFUSED, denied),
-        (sandbox.ABSENT, sandbox.fails(errno.ENOSYS)),
-        (sandbox.PRETENDED, sandbox.fails(0)),
+        (seccomp.REFUSED, denied),
+        (seccomp.ABSENT, seccomp.fails(errno.ENOSYS)),
+        (seccomp.PRETENDED, seccomp.fails(0)),
     ):
         assert {of(numbers) for numbers in table.values() if numbers[column] is not None} == {expected}
-    assert answer(code, architecture, sandbox.LAST + 1) == sandbox.fails(errno.ENOSYS)
-    assert answer(code, architecture ^ 0x80000000, 1) == sandbox.KILL
-    assert answer(code, architecture, 0 if machine == "x86_64" else 63) == sandbox.ALLOW  # read
+    assert answer(code, architecture, seccomp.LAST + 1) == seccomp.fails(errno.ENOSYS)
+    assert answer(code, architecture ^ 0x80000000, 1) == seccomp.KILL
+    assert answer(code, architecture, 0 if machine == "x86_64" else 63) == seccomp.ALLOW  # read
     if machine == "x86_64":
-        assert answer(code, architecture, sandbox.X32 + 1) == sandbox.KILL
-    assert of(sandbox.CLONE, 0x003D0F00) == of(sandbox.CLONE, 17) == sandbox.ALLOW
-    assert of(sandbox.CLONE, 0x10000000 | 17) == of(sandbox.CLONE, 0x8000) == denied
-    assert of(sandbox.CLONE, 0x00010F00 & ~sandbox.CLONE_FILES) == denied  # a thread
-    assert of(sandbox.CLOSE_RANGE, 3, 9, 0) == sandbox.ALLOW and of(sandbox.CLOSE_RANGE, 3, 9, 2) == denied
-    assert of(sandbox.SOCKETPAIR, 1, 1 | 0o2000000) == kept
-    assert of(sandbox.MMAP, 0, 9, 3, 0x22) == of(sandbox.MMAP, 0, 9, 3, 0x1) == sandbox.ALLOW
-    unseen = kept if notify or counted else sandbox.fails(errno.ENOMEM)
-    assert of(sandbox.MMAP, 0, 9, 3, 0x21) == of(sandbox.MMAP, 0, 9, 3, 0x4023) == unseen
-    buffers = sandbox.ALLOW if counted else sandbox.fails(0)
-    assert of(sandbox.SETSOCKOPT, 3, 1, 7) == buffers and of(sandbox.SETSOCKOPT, 3, 1, 2) == sandbox.ALLOW
-    assert of(sandbox.SOCKETPAIR, 1, 2) == of(sandbox.SOCKETPAIR, 2, 1) == denied
-    assert of(sandbox.SENDTO, 3) == sandbox.ALLOW and of(sandbox.SENDTO, 3, 0, 0, 0, 0x7F0000) == denied
-    assert of(sandbox.IOCTL, 1, 0x5401) == sandbox.ALLOW
-    assert of(sandbox.IOCTL, 1, 0x5412) == sandbox.fails(errno.ENOTTY)  # TIOCSTI
-    assert of(sandbox.FCNTL, 3, 2) == sandbox.ALLOW and of(sandbox.FCNTL, 3, 8) == denied
-    assert of(sandbox.PRLIMIT, 0) == of(sandbox.PRLIMIT, os.getpid()) == sandbox.ALLOW
-    assert of(sandbox.PRLIMIT, 1) == denied
-    assert of(sandbox.PRCTL, 4, 0) == sandbox.fails(0) and of(sandbox.PRCTL, 15) == sandbox.ALLOW
-    assert of(sandbox.SETPRIORITY, 0, 0) == sandbox.ALLOW and of(sandbox.SETPRIORITY, 2, 0) == denied
-    other = (sandbox.NOTIFY if notify else denied) if abi < 6 else sandbox.ALLOW
-    assert of(sandbox.SIGNALS["kill"], 1, 9) == other
-    assert of(sandbox.SIGNALS["kill"], os.getpid(), 9) == sandbox.ALLOW
+        assert answer(code, architecture, seccomp.X32 + 1) == seccomp.KILL
+    assert of(seccomp.CLONE, 0x003D0F00) == of(seccomp.CLONE, 17) == seccomp.ALLOW
+    assert of(seccomp.CLONE, 0x10000000 | 17) == of(seccomp.CLONE, 0x8000) == denied
+    assert of(seccomp.CLONE, 0x00010F00 & ~seccomp.CLONE_FILES) == denied  # a thread
+    assert of(seccomp.CLOSE_RANGE, 3, 9, 0) == seccomp.ALLOW and of(seccomp.CLOSE_RANGE, 3, 9, 2) == denied
+    assert of(seccomp.SOCKETPAIR, 1, 1 | 0o2000000) == kept
+    assert of(seccomp.MMAP, 0, 9, 3, 0x22) == of(seccomp.MMAP, 0, 9, 3, 0x1) == seccomp.ALLOW
+    unseen = kept if notify or counted else seccomp.fails(errno.ENOMEM)
+    assert of(seccomp.MMAP, 0, 9, 3, 0x21) == of(seccomp.MMAP, 0, 9, 3, 0x4023) == unseen
+    buffers = seccomp.ALLOW if counted else seccomp.fails(0)
+    assert of(seccomp.SETSOCKOPT, 3, 1, 7) == buffers and of(seccomp.SETSOCKOPT, 3, 1, 2) == seccomp.ALLOW
+    assert of(seccomp.SOCKETPAIR, 1, 2) == of(seccomp.SOCKETPAIR, 2, 1) == denied
+    assert of(seccomp.SENDTO, 3) == seccomp.ALLOW and of(seccomp.SENDTO, 3, 0, 0, 0, 0x7F0000) == denied
+    assert of(seccomp.IOCTL, 1, 0x5401) == seccomp.ALLOW
+    assert of(seccomp.IOCTL, 1, 0x5412) == seccomp.fails(errno.ENOTTY)  # TIOCSTI
+    assert of(seccomp.FCNTL, 3, 2) == seccomp.ALLOW and of(seccomp.FCNTL, 3, 8) == denied
+    assert of(seccomp.PRLIMIT, 0) == of(seccomp.PRLIMIT, os.getpid()) == seccomp.ALLOW
+    assert of(seccomp.PRLIMIT, 1) == denied
+    assert of(seccomp.PRCTL, 4, 0) == seccomp.fails(0) and of(seccomp.PRCTL, 15) == seccomp.ALLOW
+    assert of(seccomp.SETPRIORITY, 0, 0) == seccomp.ALLOW and of(seccomp.SETPRIORITY, 2, 0) == denied
+    other = (seccomp.NOTIFY if notify else denied) if abi < 6 else seccomp.ALLOW
+    assert of(seccomp.SIGNALS["kill"], 1, 9) == other
+    assert of(seccomp.SIGNALS["kill"], os.getpid(), 9) == seccomp.ALLOW
     old = 0 < abi < 3
-    assert (of(sandbox.TRUNCATE_CALL) == sandbox.ALLOW) is not old
-    assert (of(sandbox.OPENAT, 0, 0, os.O_TRUNC) == sandbox.ALLOW) is not old
-    assert of(sandbox.OPENAT, 0, 0, os.O_TRUNC | os.O_WRONLY) == sandbox.ALLOW
+    assert (of(seccomp.TRUNCATE_CALL) == seccomp.ALLOW) is not old
+    assert (of(seccomp.OPENAT, 0, 0, os.O_TRUNC) == seccomp.ALLOW) is not old
+    assert of(seccomp.OPENAT, 0, 0, os.O_TRUNC | os.O_WRONLY) == seccomp.ALLOW
 
 
 HEADERS = {
@@ -238,14 +240,14 @@ def test_the_numbers_are_the_kernel_s(machine: str) -> None:
         name.removeprefix("3264_"): int(number)
         for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", text)
     }
-    tables = {**sandbox.REFUSED, **sandbox.ABSENT, **sandbox.PRETENDED, **sandbox.SIGNALS}
-    tables |= {"socketpair": sandbox.SOCKETPAIR, "sendto": sandbox.SENDTO, "ioctl": sandbox.IOCTL}
-    tables |= {"fcntl": sandbox.FCNTL, "prlimit64": sandbox.PRLIMIT, "setpriority": sandbox.SETPRIORITY}
-    tables |= {"sched_setaffinity": sandbox.SETAFFINITY, "truncate": sandbox.TRUNCATE_CALL}
-    tables |= {"clone": sandbox.CLONE, "openat": sandbox.OPENAT, "prctl": sandbox.PRCTL, "mmap": sandbox.MMAP}
-    tables |= {"setsockopt": sandbox.SETSOCKOPT, "close_range": sandbox.CLOSE_RANGE}
-    tables |= dict(zip(("sendmsg", "sendmmsg"), sandbox.SENDING))
-    column = sandbox.MACHINES[machine][0]
+    tables = {**seccomp.REFUSED, **seccomp.ABSENT, **seccomp.PRETENDED, **seccomp.SIGNALS}
+    tables |= {"socketpair": seccomp.SOCKETPAIR, "sendto": seccomp.SENDTO, "ioctl": seccomp.IOCTL}
+    tables |= {"fcntl": seccomp.FCNTL, "prlimit64": seccomp.PRLIMIT, "setpriority": seccomp.SETPRIORITY}
+    tables |= {"sched_setaffinity": seccomp.SETAFFINITY, "truncate": seccomp.TRUNCATE_CALL}
+    tables |= {"clone": seccomp.CLONE, "openat": seccomp.OPENAT, "prctl": seccomp.PRCTL, "mmap": seccomp.MMAP}
+    tables |= {"setsockopt": seccomp.SETSOCKOPT, "close_range": seccomp.CLOSE_RANGE}
+    tables |= dict(zip(("sendmsg", "sendmmsg"), seccomp.SENDING))
+    column = seccomp.MACHINES[machine][0]
     ours = {name: numbers[column] for name, numbers in tables.items() if name in official}
     assert ours == {name: official[name] for name in ours}
     assert len(ours) > 80
@@ -255,15 +257,15 @@ def test_the_numbers_are_the_kernel_s(machine: str) -> None:
 
 
 def test_bubblewrap_is_told_what_may_be_read_and_written() -> None:
-    files = sandbox.Readable(["/usr", "/usr/lib/x", "/proc/meminfo", "/dev/null"], ["/p"])
-    command = sandbox.bubblewrap(files, ["/t/run"], ["/own"], 4096)
+    files = readable.Readable(["/usr", "/usr/lib/x", "/proc/meminfo", "/dev/null"], ["/p"])
+    command = wrappers.bubblewrap(files, ["/t/run"], ["/own"], 4096)
     assert command[:2] == ["bwrap", "--unshare-all"] and command[-1] == "--"
     assert "--bind /t/run /t/run" in " ".join(command) and "/proc/meminfo" not in command
     assert command.index("/usr") < command.index("/usr/lib/x")
 
 
 def test_sandbox_exec_is_told_what_may_be_read_and_written() -> None:
-    profile = sandbox.seatbelt_profile(sandbox.Readable(["/usr", '/a "b"'], ["/p"]), ["/t/run"], ["/own"])
+    profile = wrappers.seatbelt_profile(readable.Readable(["/usr", '/a "b"'], ["/p"]), ["/t/run"], ["/own"])
     assert "(deny default)" in profile and "network" not in profile
     assert '(subpath "/a \\"b\\"")' in profile and '(allow file-write*\n  (subpath "/t/run"))' in profile
     assert profile.count("(") == profile.count(")")
@@ -273,7 +275,7 @@ def test_sandbox_exec_is_told_what_may_be_read_and_written() -> None:
 
 
 def test_a_project_is_opened_without_its_secrets(yard: Yard) -> None:
-    found = sandbox.project_files(str(yard.project), str(yard.project / "src" / "train.py"))
+    found = readable.project_files(str(yard.project), str(yard.project / "src" / "train.py"))
     names = {os.path.relpath(path, yard.project) for path in found.whole}
     assert names == {"data.txt", "train.py", "src/more.txt", "other/deep/more.txt"}
     listed = {os.path.relpath(path, yard.project) for path in found.listed}
@@ -287,37 +289,37 @@ def test_of_a_folder_without_end_the_rest_stays_closed(
     (tmp_path / "p/train.py").touch()
     for number in range(10):
         (tmp_path / "p/many" / str(number)).touch()
-    monkeypatch.setattr(sandbox, "is_shared", lambda folder: False)
-    found = sandbox.project_files(str(tmp_path / "p"), str(tmp_path / "p/train.py"))
+    monkeypatch.setattr(readable, "is_shared", lambda folder: False)
+    found = readable.project_files(str(tmp_path / "p"), str(tmp_path / "p/train.py"))
     assert str(tmp_path / "p/many") in found.whole
-    monkeypatch.setattr(sandbox, "LOOKED_AT", 9)
-    found = sandbox.project_files(str(tmp_path / "p"), str(tmp_path / "p/train.py"))
+    monkeypatch.setattr(readable, "LOOKED_AT", 9)
+    found = readable.project_files(str(tmp_path / "p"), str(tmp_path / "p/train.py"))
     assert found.whole == [str(tmp_path / "p/train.py")]
-    monkeypatch.setattr(sandbox, "LOOKED_AT", 99)
+    monkeypatch.setattr(readable, "LOOKED_AT", 99)
     deep = tmp_path / "p/many" / "/".join(["d"] * 80)
     deep.mkdir(parents=True)
     (deep / ".env").touch()
-    found = sandbox.project_files(str(tmp_path / "p"), str(tmp_path / "p/train.py"))
+    found = readable.project_files(str(tmp_path / "p"), str(tmp_path / "p/train.py"))
     assert not any(str(deep).startswith(path) for path in found.whole)
 
 
 def test_a_crowded_folder_is_not_opened(yard: Yard, tmp_path: Path) -> None:
     assert (
-        sandbox.is_shared(str(yard.home))
-        and sandbox.is_shared(str(yard.home.parent))
-        and sandbox.is_shared("/")
+        readable.is_shared(str(yard.home))
+        and readable.is_shared(str(yard.home.parent))
+        and readable.is_shared("/")
     )
-    assert not sandbox.is_shared(str(yard.project))
+    assert not readable.is_shared(str(yard.project))
     (yard.home / "train.py").touch()
-    beside = sandbox.project_files(str(yard.home), str(yard.home / "train.py"))
+    beside = readable.project_files(str(yard.home), str(yard.home / "train.py"))
     # Other tests may have put plain files there; the folders are what must not be open.
     assert str(yard.home / "train.py") in beside.whole and beside.listed == []
     assert not any(os.path.isdir(path) for path in beside.whole)
-    inner = sandbox.project_files("/", str(yard.project / "train.py"))
+    inner = readable.project_files("/", str(yard.project / "train.py"))
     assert os.path.basename(inner.listed[0]) == "project"
     linked = tmp_path / "linked"
     linked.symlink_to(yard.home)
-    assert sandbox.project_files(str(linked), str(linked / "train.py")).listed == []
+    assert readable.project_files(str(linked), str(linked / "train.py")).listed == []
 
 
 def test_names_that_are_secrets() -> None:
@@ -342,8 +344,8 @@ def test_names_that_are_secrets() -> None:
         "model.keras",
         "environment.yml",
     ]
-    assert all(sandbox.SECRET.match(name) for name in secret)
-    assert not any(sandbox.SECRET.match(name) for name in plain)
+    assert all(readable.SECRET.match(name) for name in secret)
+    assert not any(readable.SECRET.match(name) for name in plain)
 
 
 def test_packages_installed_as_editable_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,6 +353,6 @@ def test_packages_installed_as_editable_can_be_read(tmp_path: Path, monkeypatch:
     (source / "package").mkdir(parents=True)
     (source / ".env").touch()
     monkeypatch.syspath_prepend(str(source))
-    found = sandbox.interpreter_files()
+    found = readable.interpreter_files()
     assert str(source / "package") in found.whole and str(source / ".env") not in found.whole
     assert str(source) in found.listed and "/dev/urandom" in found.whole

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from redteam import LANDLOCK, LIMITS, Attack
 
-from gradfix.verify import clock, sandbox, supervisor
+from gradfix.runtime import sandbox
+from gradfix.runtime.sandbox import clock, levels, supervisor
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Limits, obstacle
 
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.skipif(LANDLOCK is None, reason="there is no Landlock h
 TIGHT = replace(LIMITS, seconds=3, tasks=24)
 
 
-def here() -> sandbox.Level:
+def here() -> levels.Level:
     assert LANDLOCK is not None
     return LANDLOCK
 
@@ -37,7 +38,7 @@ MODES = {
 """Machines like this one with less in them."""
 
 
-def level(mode: str) -> sandbox.Level:
+def level(mode: str) -> levels.Level:
     """This machine's, with no more than that."""
     less = MODES[mode]
     held = tuple(one for one in here().held if one in less.get("held", here().held))

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from redteam import LANDLOCK, LEVEL, WHY, Attack, Yard, bubblewrap
 
-from gradfix.verify import sandbox
+from gradfix.runtime.sandbox import levels
 from gradfix.verify.runner import Limits
 
 pytest_plugins = ("redteam",)
@@ -142,11 +142,11 @@ print(tensor.tolist())
 
 NEED_SHARED_MEMORY = {"multiprocessing", "executors", "shared tensors"}
 
-LEVELS: dict[str, sandbox.Level | str] = {
+LEVELS: dict[str, levels.Level | str] = {
     "here": LEVEL or f"no sandbox here: {WHY}",
     "abi-1": "no Landlock here" if LANDLOCK is None else LANDLOCK._replace(newest=1),
     "bubblewrap": bubblewrap(),
-    "without": sandbox.UNSANDBOXED,
+    "without": levels.UNSANDBOXED,
 }
 
 
@@ -158,7 +158,7 @@ def test_an_ordinary_script_runs(name: str, mode: str, yard: Yard, attack: Attac
     level = LEVELS[mode]
     if isinstance(level, str):
         pytest.skip(level)
-    if name in NEED_SHARED_MEMORY and not level.memory and level != sandbox.UNSANDBOXED:
+    if name in NEED_SHARED_MEMORY and not level.memory and level != levels.UNSANDBOXED:
         pytest.skip("the system gives no private shared memory")
     (yard.project / "helper.py").write_text("ANSWER = 42\n")
     code, expected = SCRIPTS[name]

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from redteam import LANDLOCK
 
+from gradfix.runtime import sandbox
+from gradfix.runtime.sandbox import cgroups, namespaces
 from gradfix.system import scratch
-from gradfix.verify import cgroups, sandbox
 
 pytestmark = pytest.mark.skipif(LANDLOCK is None, reason="there is no Landlock here")
 
@@ -209,7 +210,7 @@ def test_the_kernel_holds_an_ordinary_user_s_run_to_its_tasks() -> None:
     )
     if python is None:
         pytest.skip("there is no Python that another user could start")
-    text = Path(sandbox.__file__).with_name("namespaces.py").read_text()
+    text = Path(namespaces.__file__).read_text()
     text += "\nprint(processes_held(), tasks_held())\n"
     done = subprocess.run(
         [python, "-I", "-c", text], user=65534, group=65534, extra_groups=[], capture_output=True, text=True
@@ -225,7 +226,8 @@ from pathlib import Path
 from gradfix.project import checkout
 from gradfix.system import scratch
 from gradfix.bot.git import Git
-from gradfix.verify import sandbox, starting
+from gradfix.runtime.sandbox import levels
+from gradfix.verify import starting
 
 def killed(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -241,9 +243,9 @@ elif what == "interpreter":
     starting.subprocess.run = killed
     starting.ask(sys.executable, "", {})
 else:
-    sandbox.subprocess.run = killed
+    levels.subprocess.run = killed
     with scratch.folder() as folder:
-        sandbox.choose(sys.executable, {}, str(folder))
+        levels.choose(sys.executable, {}, str(folder))
 killed()
 """
 

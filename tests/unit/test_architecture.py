@@ -15,26 +15,23 @@ from fakes import ROOT
 MODULES = sorted([*(ROOT / "gradfix").rglob("*.py"), *(ROOT / "codemods").glob("*.py")])
 
 ROOMS = {
-    "system": (),
+    "runtime": (),
+    "system": ("runtime",),
     "core": (),
-    "project": ("core", "system"),
+    "project": ("core", "runtime", "system"),
     "autograd": ("core", "project", "system"),
     "rules": ("autograd", "core", "project", "system"),
     "codemods": ("autograd", "core", "rules"),
     "rewriting": ("core",),
-    "verify": ("core", "project", "system"),
+    "verify": ("core", "project", "runtime", "system"),
     "pipeline": ("autograd", "core", "project", "rewriting", "rules", "system", "verify"),
     "report": ("core", "pipeline", "project", "rewriting", "rules", "system", "verify"),
-    "watch": ("core", "pipeline", "project", "rewriting", "rules", "system", "verify"),
+    "watch": ("core", "pipeline", "project", "rewriting", "rules", "runtime", "system", "verify"),
     "environment": ("core", "project", "system", "verify"),
     "bot": ("autograd", "core", "pipeline", "project", "report", "rewriting", "rules", "system", "verify"),
 }
 """By room: the rooms that its modules may import from, beside their own. The command line may import all, and
 nothing imports it."""
-
-LEAVES = frozenset({"gradfix.verify.removal", "gradfix.verify.sandbox"})
-"""They need the standard library alone, for most of them run where gradfix is not: every room may import
-them."""
 
 CHAPTERS = tuple(
     f"gradfix.pipeline.{name}" for name in ("options", "analysis", "choosing", "proving", "reviewing")
@@ -51,12 +48,6 @@ BELOW_SEMANTICS = (
     *("graph", "counting", "relevance", "operators", "values", "run", "arguments", "parameters", "engine"),
     *("imports", "options", "unbound", "summaries", "matching"),
 )
-BESIDE_THE_PROBE = (
-    *("probe", "sandbox", "supervisor", "clock", "overlay", "provenance", "dataless", "standins", "watch"),
-    *("guard", "cgroups", "namespaces", "removal", "coverage", "traversal", "effects", "draws", "rounding"),
-)
-"""What runs in the user's interpreter, where gradfix is not installed."""
-
 MAY_NOT_IMPORT = {
     "gradfix.autograd": (*EDITS, "torch", "libcst"),
     # Values, the state of a run, what each thing does, how statements are executed, whole programs.
@@ -66,7 +57,8 @@ MAY_NOT_IMPORT = {
     "gradfix.codemods": ("gradfix.rules.catalog",),
     "gradfix.rules": ("torch", "libcst"),
     "gradfix.rewriting.patch": ("libcst",),
-    **{f"gradfix.verify.{name}": ("gradfix",) for name in BESIDE_THE_PROBE},
+    # It runs in the user's interpreter, where gradfix is not installed.
+    "gradfix.runtime": ("gradfix",),
     "gradfix.environment": ("torch",),
     # Each chapter of the pipeline knows those before it.
     **{
@@ -86,7 +78,7 @@ MAY_NOT_IMPORT = {
 ALLOWED = {"gradfix.bot": "gradfix.verify.checks"}
 """What may be imported nevertheless: it says when the checks in a plan make a proof."""
 
-STANDINS = ROOT / "gradfix" / "verify" / "standins"
+RUNTIME = ROOT / "gradfix" / "runtime"
 
 STARTS_THE_COMMAND_LINE = {"gradfix.__main__"}
 
@@ -105,9 +97,9 @@ def imports(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             if node.level:
-                # The stand-ins are loaded by path and have no other way to name each other.
-                assert STANDINS in path.parents, f"{path}: a relative import"
-                assert node.level <= len(path.relative_to(STANDINS).parts), f"{path}: out of the stand-ins"
+                # What is loaded by path has no other way to name each other.
+                assert RUNTIME in path.parents, f"{path}: a relative import"
+                assert node.level <= len(path.relative_to(RUNTIME).parts), f"{path}: out of the runtime"
                 continue
             yield str(node.module)
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -162,19 +154,12 @@ def test_arrows_between_rooms_run_one_way(path: Path) -> None:
     if own in ("", "cli"):
         return
     found = {module for module in imported_at_run_time(path) if room_of(module)}
-    leaves = {module for module in found if any(belongs(module, leaf) for leaf in LEAVES)}
-    assert {module for module in found - leaves if room_of(module) not in (own, *ROOMS[own])} == set()
+    assert {module for module in found if room_of(module) not in (own, *ROOMS[own])} == set()
 
 
 def test_every_module_has_a_room() -> None:
     without = {name_of(path) for path in MODULES if not room_of(name_of(path))}
     assert without == {"gradfix", *STARTS_THE_COMMAND_LINE}
-
-
-@pytest.mark.parametrize("leaf", sorted(LEAVES))
-def test_leaves_need_the_standard_library_alone(leaf: str) -> None:
-    (path,) = [path for path in MODULES if name_of(path) == leaf]
-    assert {module.split(".")[0] for module in imported_at_run_time(path)} <= set(sys.stdlib_module_names)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
@@ -197,14 +182,23 @@ def test_codemods_import_only_gradfix_and_the_standard_library(path: Path) -> No
     assert {module.split(".")[0] for module in imports(path)} <= {"gradfix", *sys.stdlib_module_names}
 
 
-@pytest.mark.parametrize("name", ["probe", "overlay", "provenance", "dataless", "watch"])
-def test_what_runs_in_the_users_interpreter_needs_only_torch(name: str) -> None:
+TORCHLESS = ("__init__", "__main__", "autograd_errors", "sandbox", "watch", "probe.server", "probe.stranger")
+"""What runs before torch is imported, or without it: it may name torch in functions alone, if at all."""
+
+
+@pytest.mark.parametrize("path", sorted(RUNTIME.rglob("*.py")), ids=name_of)
+def test_what_runs_in_the_users_interpreter_needs_only_torch(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source, feature_version=(3, 9))
     # Where there is a numpy, scripts may draw random numbers from it, so the probe seeds it.
-    found = {module.split(".")[0] for module in imports(ROOT / "gradfix" / "verify" / f"{name}.py")}
-    assert found <= {"torch", "numpy", *sys.stdlib_module_names}
+    found = {module.split(".")[0] for module in imports(path)}
+    standins = {"pandas", "PIL", "cv2"} if belongs(name_of(path), "gradfix.runtime.standins") else set()
+    assert found <= {"torch", "numpy", *standins, *sys.stdlib_module_names}
+    if any(belongs(name_of(path), f"gradfix.runtime.{one}") for one in TORCHLESS):
+        assert not any(isinstance(one, ast.Import) and one.names[0].name == "torch" for one in tree.body)
 
 
-@pytest.mark.parametrize("root", ["gradfix.verify", "gradfix.autograd"])
+@pytest.mark.parametrize("root", ["gradfix.runtime", "gradfix.verify", "gradfix.autograd"])
 def test_there_is_no_import_cycle(root: str) -> None:
     graph: dict[str, set[str]] = {}
     names = {name_of(path): path for path in MODULES if belongs(name_of(path), root)}
@@ -215,7 +209,8 @@ def test_there_is_no_import_cycle(root: str) -> None:
                 continue
             source = node.module or ""
             if node.level:
-                source = ".".join(filter(None, [package, node.module]))
+                above = package.split(".")[: 1 - node.level or None]
+                source = ".".join(filter(None, [*above, node.module]))
             wanted = {f"{source}.{alias.name}" for alias in node.names} | {source}
             # A package is not its modules: who asks it for one of them imports that one.
             found = {one for one in wanted if one in names and names[one].name != "__init__.py"}
@@ -241,11 +236,6 @@ CHANGING = {
     *("tempfile.mkstemp", "shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move"),
 }
 
-IN_THE_SANDBOX = (
-    *("probe", "sandbox", "supervisor", "clock", "overlay", "standins", "cgroups", "guard", "namespaces"),
-)
-"""They run in the user's interpreter, where nothing of gradfix is, or look at ``/proc`` and at their own."""
-
 OPENS_OTHERWISE = {
     "gradfix.system.files": "it is the one way",
     "gradfix.cli.commands": "os.devnull",
@@ -256,10 +246,10 @@ OPENS_OTHERWISE = {
     "gradfix.environment.resolve": "the cache",
     "gradfix.verify.runner": "a temporary folder of its own",
     "gradfix.system.scratch": "temporary folders of its own, by descriptors",
-    "gradfix.verify.removal": "a temporary folder of its own, by descriptors",
+    "gradfix.runtime.sandbox.removal": "a temporary folder of its own, by descriptors",
     "gradfix.bot.git": "a temporary folder of its own",
     "gradfix.project.checkout": "a temporary folder of its own",
-    **{f"gradfix.verify.{name}": "inside the sandbox" for name in IN_THE_SANDBOX},
+    "gradfix.runtime": "where nothing of gradfix is, or looking at /proc and at its own",
 }
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from gradfix.runtime.sandbox import levels
 from gradfix.system import progress
-from gradfix.verify import runner, sandbox
+from gradfix.verify import runner
 from gradfix.verify.runner import OUT_OF_TIME, CannotRun, Job, Runner, budget
 
 JOB = Job(Path("train.py"), "while True: pass", label="before the fix")
@@ -31,7 +32,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def test_nothing_is_started_when_the_time_of_a_file_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "_Server", lambda *_: pytest.fail("a server was started"))
-    with budget(0), Runner(sys.executable, level=sandbox.UNSANDBOXED) as one:
+    with budget(0), Runner(sys.executable, level=levels.UNSANDBOXED) as one:
         one.allow(300)
         (recording,) = one.run([JOB])
         assert runner.obstacle(recording) == OUT_OF_TIME
@@ -39,7 +40,7 @@ def test_nothing_is_started_when_the_time_of_a_file_is_over(monkeypatch: pytest.
 
 def test_a_budget_within_another_is_no_larger() -> None:
     with budget(5), budget(300):
-        one = Runner(sys.executable, level=sandbox.UNSANDBOXED, total=300)
+        one = Runner(sys.executable, level=levels.UNSANDBOXED, total=300)
         assert one._deadline <= time.monotonic() + 5
     one.allow(300)
     assert one._deadline > time.monotonic() + 200

@@ -13,9 +13,9 @@ from gradfix.pipeline import main as pipeline
 from gradfix.pipeline import proving
 from gradfix.pipeline.main import Options, Refusal, Wishes
 from gradfix.project import trust
+from gradfix.runtime.sandbox.readable import data_folders
 from gradfix.verify.command import PLAIN, Command, CommandError, of_module, parse
 from gradfix.verify.runner import Job
-from gradfix.verify.sandbox import data_folders
 
 
 @pytest.fixture

@@ -8,12 +8,11 @@ import pytest
 import torch
 from torch import nn
 
-from gradfix.verify import provenance
-from gradfix.verify.draws import Numbered
+from gradfix.runtime.probe.draws import Numbered
 
 
 def numbered(seed: int = 0, **numbers: list[int]) -> Numbered:
-    mode = Numbered(provenance, seed, numbers)
+    mode = Numbered(seed, numbers)
     mode.begun = True
     return mode
 
@@ -67,7 +66,7 @@ def test_weights_are_drawn_as_ever() -> None:
     torch.manual_seed(5)
     expected = [nn.Linear(3, 3).weight for _ in range(2)]
     torch.manual_seed(5)
-    with Numbered(provenance, 0, {}) as mode:
+    with Numbered(0, {}) as mode:
         one = nn.Linear(3, 3).weight
         mode.begun = True
         # Drawn into parameters, though there is an optimizer now.

@@ -19,8 +19,7 @@ from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.main import Options, Wishes
 from gradfix.project import source
 from gradfix.project.source import Source
-from gradfix.verify import provenance
-from gradfix.verify.effects import Effects
+from gradfix.runtime.probe.effects import Effects
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Evidence, Job, Rewrite, Runner, binary_size, verify_rewrites
 
@@ -41,7 +40,7 @@ def run(runner: Any, text: str, **how: bool) -> Recording:
 
 
 def effects() -> Effects:
-    return Effects(provenance)
+    return Effects()
 
 
 # -- saved for backward -----------------------------------------------------------------------

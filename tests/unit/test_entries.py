@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gradfix.core.codemod import Claim, Effect
-from gradfix.verify.coverage import changed
+from gradfix.runtime.probe.coverage import changed
 from gradfix.verify.runner import Evidence, verify_rewrite
 
 HEAD = """\

@@ -1,40 +1,40 @@
-"""The recorder is told in the middle of a write that the time is up."""
+"""The journal is told in the middle of a write that the time is up."""
 
 from __future__ import annotations
 
 import io
 import json
 
-from gradfix.verify.probe import Recorder
+from gradfix.runtime.probe.journal import Journal
 
 
 class Interrupting(io.StringIO):
     """A file in the middle of whose writes the time is up."""
 
-    recorder: Recorder
+    journal: Journal
     left: list[str]
 
     def write(self, text: str) -> int:
-        self.recorder.interrupt(lambda: self.left.append(self.getvalue()))
+        self.journal.interrupt(lambda: self.left.append(self.getvalue()))
         return super().write(text)
 
 
-def recorder() -> tuple[Recorder, Interrupting]:
-    made = Recorder.__new__(Recorder)
+def journal() -> tuple[Journal, Interrupting]:
+    made = Journal.__new__(Journal)
     made.writing, made.overdue = 0, None
     made.values, made.events = io.BytesIO(), Interrupting()
-    made.events.recorder, made.events.left = made, []
+    made.events.journal, made.events.left = made, []
     return made, made.events
 
 
 def test_what_is_being_written_is_whole_before_the_run_is_left() -> None:
-    made, events = recorder()
+    made, events = journal()
     made.emit("step", number=3)
     assert [json.loads(text) for text in events.left] == [{"event": "step", "number": 3}]
 
 
 def test_the_run_is_left_once() -> None:
-    made, events = recorder()
+    made, events = journal()
     with made.undivided():
         made.emit("step", number=1)
         made.emit("step", number=2)
@@ -43,6 +43,6 @@ def test_the_run_is_left_once() -> None:
 
 
 def test_between_writes_it_is_left_at_once() -> None:
-    made, events = recorder()
+    made, events = journal()
     made.interrupt(lambda: events.left.append("now"))
     assert events.left == ["now"]

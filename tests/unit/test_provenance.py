@@ -1,4 +1,4 @@
-"""What the hashes of :mod:`gradfix.verify.provenance` tell apart, and what they do not.
+"""What the hashes of :mod:`gradfix.runtime.probe.provenance` tell apart, and what they do not.
 
 Each test computes the same thing in two ways, or two things that differ, and holds the hashes against the
 tensors themselves: equal hashes of tensors that differ by a bit are always a failure.
@@ -23,7 +23,8 @@ from torch.utils._python_dispatch import (
 )
 from torch.utils.checkpoint import checkpoint
 
-from gradfix.verify.provenance import MOST, Provenance, copied_alike
+from gradfix.runtime.probe.provenance import MOST, Provenance
+from gradfix.runtime.probe.storages import copied_alike
 from gradfix.verify.recording import Recording
 from gradfix.verify.runner import Job
 

@@ -13,7 +13,8 @@ import pytest
 from gradfix.core.codemod import Claim, Effect
 from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.results import Outcome
-from gradfix.verify import interpreter, runner, sandbox
+from gradfix.runtime.sandbox import levels
+from gradfix.verify import interpreter, runner
 from gradfix.verify.runner import Job, Runner, servers_kept, verify_rewrite
 
 PROGRAM = """\
@@ -87,7 +88,7 @@ def test_what_a_run_has_left_is_removed_before_the_next_is_over(monkeypatch: pyt
             yield name, ("killed", "it was large")
 
     monkeypatch.setattr(Runner, "_run", runs)
-    with Runner(sys.executable, level=sandbox.UNSANDBOXED) as one:
+    with Runner(sys.executable, level=levels.UNSANDBOXED) as one:
         one.run([Job(Path("train.py"), f"print({number})") for number in range(3)])
     assert there == [3, 2, 1]
 

@@ -19,6 +19,7 @@ import pytest
 from fakes import ROOT
 from typer.testing import CliRunner
 
+from gradfix import runtime
 from gradfix.bot import git as bot_git
 from gradfix.cli.commands import app
 from gradfix.pipeline import certificate, proving
@@ -26,7 +27,8 @@ from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.main import Refusal, Wishes
 from gradfix.project import checkout, trust
 from gradfix.project.source import Problem
-from gradfix.verify import interpreter, sandbox, starting
+from gradfix.runtime.sandbox import kernel, landlock
+from gradfix.verify import interpreter, starting
 from gradfix.verify.interpreter import Interpreter
 
 SCRIPT = """\
@@ -614,11 +616,12 @@ def test_an_interpreter_that_is_asked_writes_nothing(project: Path, canary: Path
     if sys.platform != "linux":
         pytest.skip("Landlock is Linux's")
     program = f"open({str(canary)!r}, 'w')"
-    command = [sys.executable, "-I", sandbox.__file__, "--ask", str(project), sys.executable, "-c", program]
+    asking = [sys.executable, "-I", runtime.MAIN, "sandbox", "--ask", str(project)]
+    command = [*asking, sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
-        sandbox.landlock_abi()
-    except sandbox.SandboxError as error:
+        landlock.landlock_abi()
+    except kernel.SandboxError as error:
         pytest.skip(str(error))
     assert "PermissionError" in done.stderr
     assert not canary.exists()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextvars
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -1795,42 +1794,6 @@ def test_what_others_take_of_a_processor_is_not_a_run_s_time(tmp_path: Path) -> 
         os.sched_setaffinity(0, ours)
     assert busy.ending == "finished"
     assert asleep.ending == "seconds"
-
-
-COMPANIONS = sorted(
-    {
-        f"{name}.py"
-        for path in runner.PROBE.parent.glob("*.py")
-        for name in re.findall(r'companion\("(\w+)"\)', path.read_text(encoding="utf-8"))
-    }
-)
-"""What is loaded beside the probe, by its path."""
-WITH_TORCH = {
-    "probe.py",
-    "dataless.py",
-    "draws.py",
-    "effects.py",
-    "provenance.py",
-    "rounding.py",
-    "traversal.py",
-}
-
-
-@pytest.mark.parametrize("name", ["probe.py", *COMPANIONS])
-def test_what_runs_in_the_user_s_interpreter_stands_alone(name: str) -> None:
-    source = runner.PROBE.with_name(name).read_text(encoding="utf-8")
-    compile(source, name, "exec")
-    import ast
-
-    tree = ast.parse(source, feature_version=(3, 9))
-    imported = {
-        (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name) or ""
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    }
-    roots = {name.partition(".")[0] for name in imported}
-    allowed = {"torch", "numpy", "_gradfix_provenance"} if name in WITH_TORCH else set()
-    assert roots - set(sys.stdlib_module_names) <= allowed
 
 
 def test_checks_are_plain_data() -> None:

@@ -76,7 +76,7 @@ from learning at all. So the checks here compare what optimizers *consume*:
 ``leaves``
     For programs without an optimizer: the gradients of leaf tensors after each backward.
 
-Equal hashes of how two gradients were computed (:mod:`gradfix.verify.provenance`) settle that they are
+Equal hashes of how two gradients were computed (:mod:`gradfix.runtime.probe.provenance`) settle that they are
 equal, bit for bit; different hashes prove nothing, and numbers decide. Hashes that say equal where the
 values of the same seed differ are a fault of the recorder: then nothing is proved.
 
