@@ -27,13 +27,10 @@ from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.main import Options, Wishes
 from gradfix.project import source
 from gradfix.project.source import Source
-from gradfix.verify.runner import (
-    Limits,
-    Rewrite,
-    run_once,
-    servers_kept,
-    verify_rewrites,
-)
+from gradfix.verify.jobs import Limits
+from gradfix.verify.trial import Rewrite
+from gradfix.verify.runner import run_once, servers_kept
+from gradfix.verify.verification import verify_rewrites
 
 ROOT = Path(__file__).resolve().parent.parent
 ASK = "\nimport resource; print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"

@@ -24,8 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from gradfix.verify.command import Command, CommandError, of_module
-from gradfix.verify.recording import Recording
-from gradfix.verify.runner import Job, Limits, Runner, completed, obstacle, overwhelmed
+from gradfix.verify.recording.records import Recording
+from gradfix.verify.jobs import Job, Limits
+from gradfix.verify.runner import Runner
+from gradfix.verify.reruns import completed, overwhelmed
+from gradfix.verify.obstacles import obstacle
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,9 @@ import hypothesis
 import pytest
 from hypothesis.internal.conjecture import providers
 
-from gradfix.verify import runner
+from gradfix.verify import runner, sandboxes
+from gradfix.verify.jobs import Job
+from gradfix.verify.recording.records import Recording
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,12 +38,12 @@ def pytest_configure(config: pytest.Config) -> None:
     draw_examples(config)
     # What is tested is what gradfix finds, not what it found another time.
     os.environ["GRADFIX_NO_CACHE"] = "1"
-    if runner.ALLOW in os.environ:
+    if sandboxes.ALLOW in os.environ:
         return
     try:
-        runner.choose_sandbox(sys.executable)
-    except runner.CannotRun as error:
-        os.environ[runner.ALLOW] = "1"
+        sandboxes.choose_sandbox(sys.executable)
+    except sandboxes.CannotRun as error:
+        os.environ[sandboxes.ALLOW] = "1"
         os.environ["GRADFIX_TESTS_WITHOUT"] = str(error)
 
 
@@ -89,7 +91,7 @@ class Sharing:
     def __init__(self, kept: runner._Servers) -> None:
         self._kept = kept
 
-    def run(self, jobs: Iterable[runner.Job]) -> list[runner.Recording]:
+    def run(self, jobs: Iterable[Job]) -> list[Recording]:
         """What ``Runner.run`` gives, with time enough."""
         return self._kept.runner(sys.executable, 300.0, False).run(jobs)
 

@@ -11,7 +11,8 @@ from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.questions import backwards, steps
 from gradfix.autograd.training_step import analyze
 from gradfix.core.ledger import Call, Ledger
-from gradfix.verify.recording import BY_HAND, Recording
+from gradfix.runtime.probe import BY_HAND
+from gradfix.verify.recording.records import Recording
 
 
 def differences(path: Path, recording: Recording) -> list[str] | None:

@@ -196,7 +196,8 @@ UNTOLD = {
 )
 def test_every_repair_is_proved_by_running_it(part: int, attempts: list[tuple[Case, Attempt]]) -> None:
     """Both versions run under torch; gradients, errors and what each step consumes are as claimed."""
-    from gradfix.verify.runner import Rewrite, verify_rewrites
+    from gradfix.verify.trial import Rewrite
+    from gradfix.verify.verification import verify_rewrites
 
     some = attempts[part::PARTS]
     rewrites = [
@@ -212,7 +213,7 @@ def test_every_repair_is_proved_by_running_it(part: int, attempts: list[tuple[Ca
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in (1, 2))])
 def test_what_stays_as_it_is_runs_as_its_header_says(part: int, sharing: Any) -> None:
     """What torch says of the programs that must not change; each third by default."""
-    from gradfix.verify.runner import Job
+    from gradfix.verify.jobs import Job
 
     some = [*CLEAN, *REPORTED][part::3]
     recordings = sharing.run([Job(case.path, case.path.read_bytes().decode()) for case in some])

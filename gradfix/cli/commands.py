@@ -43,8 +43,8 @@ from gradfix.system import interrupts
 from gradfix.system.printable import printable, visible
 
 if TYPE_CHECKING:
-    from gradfix.verify.judging import Judgement
-    from gradfix.verify.runner import Evidence as Shown
+    from gradfix.verify.evidence import Evidence as Shown
+    from gradfix.verify.judging.results import Judgement
 
 app = typer.Typer(
     help="Finds gradient mistakes in PyTorch training code, rewrites them, and proves each rewrite "

@@ -24,7 +24,8 @@ from gradfix.system import files
 from gradfix.verify.checks import proves
 
 if TYPE_CHECKING:
-    from gradfix.verify.runner import Evidence, Rewrite
+    from gradfix.verify.evidence import Evidence
+    from gradfix.verify.trial import Rewrite
 
 SCHEMA = 4
 """Counts changes that a reader of an earlier schema would not understand."""
@@ -104,7 +105,7 @@ class Certificate:
 
     def rewrite(self, place: Place) -> Rewrite:
         """What has to be run to see it again."""
-        from gradfix.verify.runner import Rewrite
+        from gradfix.verify.trial import Rewrite
 
         return Rewrite(place.file, self.before, self.after, self.claim, self.effect, place.within)
 

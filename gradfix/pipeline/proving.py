@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate, Place
     from gradfix.verify.claims import Faults
     from gradfix.verify.command import Command
-    from gradfix.verify.runner import Evidence, Limits
+    from gradfix.verify.evidence import Evidence
+    from gradfix.verify.jobs import Limits
 
 FixKey = tuple[str, str, int, str]
 
@@ -77,7 +78,7 @@ def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> 
     the file."""
     from gradfix.autograd.callers import scripts
     from gradfix.verify.command import Command
-    from gradfix.verify.runner import verify_rewrite
+    from gradfix.verify.verification import verify_rewrite
 
     path = Path(before.source.path)
 
@@ -159,7 +160,7 @@ def _configured(path: str, settings: project.Settings) -> str | None:
 
 def limits_of(options: Options) -> Limits:
     """What one run may take, and all runs of a rewrite."""
-    from gradfix.verify.runner import Limits
+    from gradfix.verify.jobs import Limits
 
     seconds = options.settings.verify.seconds
     return Limits() if seconds is None else Limits(seconds=seconds, total=max(Limits().total, 10 * seconds))
@@ -195,8 +196,9 @@ PER_FILE, RUNS_PER_FILE = 120.0, 4
 
 def rerun(certificate: Certificate, place: Place | None, options: Options) -> Evidence:
     """What running both versions of a certificate shows now, in ``place`` or in an empty folder."""
+    from gradfix.verify.evidence import Evidence
     from gradfix.verify.interpreter import choose_interpreter
-    from gradfix.verify.runner import Evidence, verify_rewrites
+    from gradfix.verify.verification import verify_rewrites
 
     # The certificate does not choose it: it is the one that scripts where the user is are run with.
     name = os.path.basename(certificate.filename)

@@ -15,8 +15,8 @@ from gradfix.core.codemod import Finding, Fix, Unanalysed
 from gradfix.project.source import Problem, split_lines
 
 if TYPE_CHECKING:
-    from gradfix.verify.judging import Judgement
-    from gradfix.verify.runner import Evidence
+    from gradfix.verify.evidence import Evidence
+    from gradfix.verify.judging.results import Judgement
 
 
 class Reported(NamedTuple):

@@ -65,7 +65,7 @@ def _parsed(path: str, options: Options) -> Source | Problem:
 
 
 def _judge(old: Source, new: Source, options: Options) -> Judged:
-    from gradfix.verify import judging
+    from gradfix.verify.judging import results, verdicts
 
     before, after = analyse(old, options), analyse(new, options)
     problems = (*before.problems, *after.problems)
@@ -74,7 +74,7 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
         return Judged(old.path, new.path, problems=problems)
     made = sorted(_repairs(before, options), key=lambda made: -len(made.gone))
     repairs = [
-        judging.Repair(
+        results.Repair(
             one.analysis.source.text,
             frozenset(number for number, key in enumerate(keyed) if key in one.gone),
             f"with this fix: {', then '.join(one.fixes)}",
@@ -83,7 +83,7 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
         for one in made
     ]
     mistakes = [
-        judging.Mistake(
+        results.Mistake(
             next((fix.claim for fix in finding.fixes), Claim()),
             carried=finding.code == "carried-hidden-state",
             entries=finding.code in _ENTRIES,
@@ -92,7 +92,7 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
         )
         for key, finding in keyed.items()
     ]
-    judgement = judging.judge(
+    judgement = verdicts.judge(
         (Path(old.path), old.text),
         (Path(new.path), new.text),
         mistakes,

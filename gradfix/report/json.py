@@ -16,7 +16,7 @@ from gradfix.system.printable import encodable
 
 if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate
-    from gradfix.verify.runner import Evidence
+    from gradfix.verify.evidence import Evidence
 
 _Json = dict[str, Any]
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")

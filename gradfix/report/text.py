@@ -19,7 +19,7 @@ from gradfix.system.printable import leading, printable
 if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate
     from gradfix.pipeline.journal import Undone
-    from gradfix.verify.runner import Evidence
+    from gradfix.verify.evidence import Evidence
 
 SHORTEST = 40
 """Columns that wrapped prose has at least."""

@@ -10,7 +10,7 @@ distributed alike in both, and only what two of them have in common need not be.
 
 from __future__ import annotations
 
-from gradfix.verify.recording import Recording
+from gradfix.verify.recording.records import Recording
 
 Numbers = tuple[tuple[str, tuple[int, ...]], ...]
 """By kind of draw: the number that each one is to have (see :class:`draws.Numbered`)."""

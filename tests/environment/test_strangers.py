@@ -21,7 +21,7 @@ from gradfix.environment import build
 from gradfix.environment.build import ensure
 from gradfix.environment.errors import EnvironmentFailure
 from gradfix.runtime import sandbox
-from gradfix.verify import made, runner
+from gradfix.verify import jobs, made, runner, sandboxes
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 
 SECRET = "open-sesame-4711"
@@ -175,7 +175,7 @@ def test_scripts_run_in_it_as_in_any_other(
     )
     with runner.Runner(str(environment / "bin/python")) as running:
         assert running.level.name in (sandbox.LANDLOCK, sandbox.BUBBLEWRAP)
-        (recording,) = running.run([runner.Job(script, source)])
+        (recording,) = running.run([jobs.Job(script, source)])
     assert recording.ending == "finished", (recording.detail, recording.output)
     assert len(recording.steps) == 3 and recording.torch
     assert "variables" in recording.output and "\nno\n" in recording.output
@@ -195,8 +195,8 @@ def test_it_has_no_more_than_any_run_while_it_starts(environment: Path, project:
     script = project / "train.py"
     script.write_text(SCRIPT)
     executable = str(environment / "bin/python")
-    level = runner.choose_sandbox(executable)._replace(held=())
-    limits = runner.Limits(memory=1 << 29)
+    level = sandboxes.choose_sandbox(executable)._replace(held=())
+    limits = jobs.Limits(memory=1 << 29)
     with runner.Runner(executable, level=level) as running:
-        (recording,) = running.run([runner.Job(script, SCRIPT, limits=limits)])
+        (recording,) = running.run([jobs.Job(script, SCRIPT, limits=limits)])
     assert recording.ending == "killed" and "of memory" in recording.detail, recording

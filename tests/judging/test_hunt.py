@@ -18,7 +18,8 @@ from gradfix.pipeline.proving import faults_of
 from gradfix.pipeline.results import Attempt
 from gradfix.project import source
 from gradfix.project.source import Source
-from gradfix.verify.runner import Rewrite, verify_rewrites
+from gradfix.verify.trial import Rewrite
+from gradfix.verify.verification import verify_rewrites
 from judging import oracle
 from judging.mutants import Mutant, mutants
 

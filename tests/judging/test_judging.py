@@ -26,7 +26,7 @@ from gradfix.cli.commands import app
 from gradfix.pipeline import main as pipeline
 from gradfix.pipeline import reviewing
 from gradfix.pipeline.main import Options, Wishes
-from gradfix.verify.judging import judge
+from gradfix.verify.judging.verdicts import judge
 from judging import patches
 from judging.patches import Patch
 
@@ -71,7 +71,7 @@ def judged(old: Path, text: str, folder: Path, seeds: Sequence[int] = SEEDS) -> 
     options = pipeline.prepare([str(old)], Wishes())
     assert isinstance(options, Options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gradfix.verify.judging.judge", functools.partial(judge, seeds=seeds))
+        patch.setattr("gradfix.verify.judging.verdicts.judge", functools.partial(judge, seeds=seeds))
         (file,) = reviewing.judge(str(old), str(new), options)
     assert not file.problems
     assert file.judgement is not None

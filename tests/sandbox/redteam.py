@@ -19,8 +19,10 @@ import pytest
 from gradfix.runtime import sandbox
 from gradfix.runtime.sandbox import kernel, levels
 from gradfix.verify import starting
-from gradfix.verify.recording import Recording
-from gradfix.verify.runner import CannotRun, Job, Limits, Runner, choose_sandbox
+from gradfix.verify.jobs import Job, Limits
+from gradfix.verify.recording.records import Recording
+from gradfix.verify.runner import Runner
+from gradfix.verify.sandboxes import CannotRun, choose_sandbox
 
 SECRET = "open-sesame-4711"
 LIMITS = Limits(seconds=8, memory=1 << 30, file=64 << 20, disk=128 << 20, files=2000, tasks=48)

@@ -14,7 +14,7 @@ import pytest
 from redteam import LANDLOCK, LEVEL, SECRET, WHY, Attack, Yard, bubblewrap
 
 from gradfix.runtime.sandbox import levels, seccomp
-from gradfix.verify.recording import Recording
+from gradfix.verify.recording.records import Recording
 
 pytest_plugins = ("redteam",)
 
@@ -491,7 +491,7 @@ for name in ("beside.py", ".ssh/id_ed25519", ".netrc", "documents/diary.txt", ".
 
 def test_the_reason_names_what_was_refused(yard: Yard, attack: Attack) -> None:
     from gradfix.core.codemod import Claim
-    from gradfix.verify.runner import why_not
+    from gradfix.verify.obstacles import why_not
 
     reasons = []
     for code in (

@@ -13,8 +13,8 @@ from redteam import LEVEL, SECRET, Attack, bubblewrap
 
 from gradfix.runtime.sandbox import levels, removal
 from gradfix.system import hostile
-from gradfix.verify import recording
-from gradfix.verify.recording import load
+from gradfix.verify.recording import loading, records
+from gradfix.verify.recording.loading import load
 
 pytest_plugins = ("redteam",)
 
@@ -33,7 +33,7 @@ ERROR |= {"during": "script", "at": NOTHING}
 HONEST = [START, OPTIMIZER, BACKWARD, STEP, END]
 
 
-def written(folder: Path, events: list[Any], values: bytes = bytes(16)) -> recording.Recording:
+def written(folder: Path, events: list[Any], values: bytes = bytes(16)) -> records.Recording:
     (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     (folder / "values.bin").write_bytes(values)
     return load(folder, "", 0, ("died", "it left"))
@@ -122,7 +122,7 @@ def test_text_that_is_no_event_ends_the_record(text: str, tmp_path: Path) -> Non
 def test_a_file_larger_than_any_real_one_is_not_read_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recording, "NUMBERS", 3)
+    monkeypatch.setattr(loading, "NUMBERS", 3)
     found = written(tmp_path, [START, *[ERROR] * 1000])
     assert len(found.events) == 2
     with (tmp_path / "big").open("wb") as file:

@@ -17,7 +17,8 @@ from redteam import LEVEL, WHY, Yard
 from gradfix.core.codemod import Claim, Effect
 from gradfix.runtime import sandbox
 from gradfix.runtime.sandbox import confinement, kernel, levels, readable, seccomp, trial, wrappers
-from gradfix.verify import runner
+from gradfix.verify import runner, sandboxes, server, verification
+from gradfix.verify.interpreter import Interpreter
 
 pytest_plugins = ("redteam",)
 
@@ -26,14 +27,14 @@ NONE = "no sandbox here"
 
 @pytest.fixture(autouse=True)
 def _nothing_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(runner.ALLOW, raising=False)
+    monkeypatch.delenv(sandboxes.ALLOW, raising=False)
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Any:
-    runner._sandbox.cache_clear()
+    sandboxes._sandbox.cache_clear()
     yield
-    runner._sandbox.cache_clear()
+    sandboxes._sandbox.cache_clear()
 
 
 def pretend(
@@ -57,7 +58,7 @@ NO_LANDLOCK = {"landlock": 0, "why": "Landlock: Function not implemented", "file
 
 def test_landlock_is_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, {"landlock": 4, "memory": False, "why": ""}, programs=True)
-    found = runner.choose_sandbox("python")
+    found = sandboxes.choose_sandbox("python")
     assert str(found) == "landlock+seccomp (Landlock ABI 4, no shared memory)"
     assert not found.apart and not found.memory
 
@@ -68,21 +69,22 @@ def test_a_program_stands_in_where_a_trial_shows_that_it_works(
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     asked = pretend(monkeypatch, NO_LANDLOCK, {"why": None}, programs=True)
-    found = runner.choose_sandbox("python")
+    found = sandboxes.choose_sandbox("python")
     assert found.apart and str(found) == {"bwrap": "bubblewrap+seccomp"}.get(program, program)
     assert asked[1][0] == program and "--inside" in asked[1]
     pretend(monkeypatch, NO_LANDLOCK, {"why": "the network can still be reached"}, programs=True)
-    runner._sandbox.cache_clear()
-    with pytest.raises(runner.CannotRun, match=f"{program}: the network can still be reached"):
-        runner.choose_sandbox("python")
+    sandboxes._sandbox.cache_clear()
+    with pytest.raises(sandboxes.CannotRun, match=f"{program}: the network can still be reached"):
+        sandboxes.choose_sandbox("python")
 
 
 def test_nothing_is_run_where_there_is_no_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, *[NO_LANDLOCK] * 2)
-    monkeypatch.setattr(runner, "choose_interpreter", lambda *_: runner.Interpreter(sys.executable, "this"))
+    for one in (runner, verification):
+        monkeypatch.setattr(one, "choose_interpreter", lambda *_: Interpreter(sys.executable, "this"))
     started: list[Any] = []
-    monkeypatch.setattr(runner.subprocess, "Popen", lambda *args, **kwargs: started.append(args))
-    evidence = runner.verify_rewrite(
+    monkeypatch.setattr(server.subprocess, "Popen", lambda *args, **kwargs: started.append(args))
+    evidence = verification.verify_rewrite(
         tmp_path / "a.py", "", "", Claim(), Effect.REPAIRS, python=sys.executable
     )
     assert (evidence.outcome, evidence.sandbox) == ("not run", "none: nothing was run")
@@ -91,7 +93,7 @@ def test_nothing_is_run_where_there_is_no_sandbox(tmp_path: Path, monkeypatch: p
         "--allow-unsandboxed runs it with resource limits only"
     ).replace("bwrap", "sandbox-exec" if sys.platform == "darwin" else "bwrap")
     assert started == []
-    with pytest.raises(runner.CannotRun, match=NONE):
+    with pytest.raises(sandboxes.CannotRun, match=NONE):
         runner.run_once(tmp_path / "a.py", "", python=sys.executable)
 
 
@@ -100,9 +102,10 @@ def test_it_is_run_where_that_is_allowed_and_the_evidence_says_so(
 ) -> None:
     monkeypatch.setattr(levels, "_asked", lambda *_: NO_LANDLOCK)
     monkeypatch.setattr(levels.shutil, "which", lambda name: None)
-    monkeypatch.setattr(runner, "choose_interpreter", lambda *_: runner.Interpreter(sys.executable, "this"))
+    for one in (runner, verification):
+        monkeypatch.setattr(one, "choose_interpreter", lambda *_: Interpreter(sys.executable, "this"))
     code = "import torch\nw = torch.ones(1, requires_grad=True)\n(w * 2).sum().backward()\n"
-    evidence = runner.verify_rewrite(
+    evidence = verification.verify_rewrite(
         tmp_path / "a.py", code, code, Claim(), Effect.REPAIRS, seeds=(0,), allow_unsandboxed=True
     )
     assert evidence.sandbox == "rlimits only" and evidence.torch, evidence
@@ -111,7 +114,7 @@ def test_it_is_run_where_that_is_allowed_and_the_evidence_says_so(
 def test_permission_to_do_without_is_not_used_where_there_is_a_sandbox() -> None:
     if LEVEL is None:
         pytest.skip(WHY)
-    assert runner.choose_sandbox(sys.executable, allow_unsandboxed=True) == LEVEL
+    assert sandboxes.choose_sandbox(sys.executable, allow_unsandboxed=True) == LEVEL
 
 
 def test_an_interpreter_that_says_nothing_has_no_sandbox(tmp_path: Path) -> None:

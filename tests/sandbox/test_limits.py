@@ -15,8 +15,9 @@ from redteam import LANDLOCK, LIMITS, Attack
 
 from gradfix.runtime import sandbox
 from gradfix.runtime.sandbox import clock, levels, supervisor
-from gradfix.verify.recording import Recording
-from gradfix.verify.runner import Limits, obstacle
+from gradfix.verify.jobs import Limits
+from gradfix.verify.obstacles import obstacle
+from gradfix.verify.recording.records import Recording
 
 pytest_plugins = ("redteam",)
 

@@ -10,7 +10,7 @@ import pytest
 from redteam import LANDLOCK, LEVEL, WHY, Attack, Yard, bubblewrap
 
 from gradfix.runtime.sandbox import levels
-from gradfix.verify.runner import Limits
+from gradfix.verify.jobs import Limits
 
 pytest_plugins = ("redteam",)
 

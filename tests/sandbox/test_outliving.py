@@ -35,7 +35,9 @@ time.sleep(20)
 STARTS = """
 import json, sys
 from pathlib import Path
-from gradfix.verify.runner import Job, Limits, Runner, choose_sandbox
+from gradfix.verify.jobs import Job, Limits
+from gradfix.verify.runner import Runner
+from gradfix.verify.sandboxes import choose_sandbox
 level = choose_sandbox(sys.executable)._replace(**json.loads(sys.argv[1]))
 with Runner(sys.executable, level=level, workers=2) as runner:
     print("started", flush=True)

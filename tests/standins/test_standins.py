@@ -17,8 +17,12 @@ from gradfix.cli.commands import app
 from gradfix.core.codemod import Claim, Effect
 from gradfix.pipeline.results import Outcome
 from gradfix.verify.command import Command
-from gradfix.verify.recording import Recording
-from gradfix.verify.runner import Job, Limits, Runner, completed, obstacle, run_many, verify_rewrite
+from gradfix.verify.jobs import Job, Limits
+from gradfix.verify.obstacles import obstacle
+from gradfix.verify.recording.records import Recording
+from gradfix.verify.reruns import completed
+from gradfix.verify.runner import Runner, run_many
+from gradfix.verify.verification import verify_rewrite
 
 pytestmark = pytest.mark.usefixtures("servers")
 

@@ -245,6 +245,7 @@ OPENS_OTHERWISE = {
     "gradfix.environment.build": "the cache",
     "gradfix.environment.resolve": "the cache",
     "gradfix.verify.runner": "a temporary folder of its own",
+    "gradfix.verify.server": "the log of a process, in the runner's folder",
     "gradfix.system.scratch": "temporary folders of its own, by descriptors",
     "gradfix.runtime.sandbox.removal": "a temporary folder of its own, by descriptors",
     "gradfix.bot.git": "a temporary folder of its own",

@@ -11,8 +11,11 @@ import pytest
 
 from gradfix.runtime.sandbox import levels
 from gradfix.system import progress
-from gradfix.verify import runner
-from gradfix.verify.runner import OUT_OF_TIME, CannotRun, Job, Runner, budget
+from gradfix.verify import obstacles, runner, server
+from gradfix.verify.jobs import Job
+from gradfix.verify.runner import Runner, budget
+from gradfix.verify.sandboxes import CannotRun
+from gradfix.verify.server import OUT_OF_TIME
 
 JOB = Job(Path("train.py"), "while True: pass", label="before the fix")
 
@@ -31,11 +34,11 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def test_nothing_is_started_when_the_time_of_a_file_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_Server", lambda *_: pytest.fail("a server was started"))
+    monkeypatch.setattr(runner, "Server", lambda *_: pytest.fail("a server was started"))
     with budget(0), Runner(sys.executable, level=levels.UNSANDBOXED) as one:
         one.allow(300)
         (recording,) = one.run([JOB])
-        assert runner.obstacle(recording) == OUT_OF_TIME
+        assert obstacles.obstacle(recording) == OUT_OF_TIME
 
 
 def test_a_budget_within_another_is_no_larger() -> None:
@@ -49,10 +52,10 @@ def test_a_budget_within_another_is_no_larger() -> None:
 def test_an_import_that_is_not_done_in_time_is_not_one_that_fails(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     with pytest.raises(CannotRun, match="the time for this file is over"):
-        runner._Server(command, tmp_path, {}, tmp_path / "log", time.monotonic() + 0.2)
+        server.Server(command, tmp_path, {}, tmp_path / "log", time.monotonic() + 0.2)
     command = [sys.executable, "-c", "raise SystemExit('it broke')"]
     with pytest.raises(CannotRun, match="torch cannot be imported: it broke"):
-        runner._Server(command, tmp_path, {}, tmp_path / "log", time.monotonic() + 60)
+        server.Server(command, tmp_path, {}, tmp_path / "log", time.monotonic() + 60)
 
 
 def test_who_waits_at_a_terminal_is_told(terminal: Terminal) -> None:

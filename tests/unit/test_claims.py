@@ -23,7 +23,7 @@ from gradfix.verify.claims import (
     summary,
     surroundings,
 )
-from gradfix.verify.recording import (
+from gradfix.verify.recording.records import (
     Backward,
     Draws,
     Ending,
@@ -34,10 +34,10 @@ from gradfix.verify.recording import (
     ParameterState,
     Place,
     Recording,
-    Source,
     Step,
     Values,
 )
+from gradfix.verify.recording.source import Source
 
 SOURCE = "opt = SGD()\nother = SGD()\nloss.backward()\nopt.step()\nloss2.backward()\nother.step()\n"
 

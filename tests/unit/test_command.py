@@ -15,7 +15,7 @@ from gradfix.pipeline.main import Options, Refusal, Wishes
 from gradfix.project import trust
 from gradfix.runtime.sandbox.readable import data_folders
 from gradfix.verify.command import PLAIN, Command, CommandError, of_module, parse
-from gradfix.verify.runner import Job
+from gradfix.verify.jobs import Job
 
 
 @pytest.fixture

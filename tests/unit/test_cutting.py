@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradfix.verify.cutting import cut_every
+from gradfix.verify.judging.cutting import cut_every
 
 BEFORE = '''"""A program."""
 from __future__ import annotations

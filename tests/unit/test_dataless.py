@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from gradfix.core.codemod import Claim, Effect
-from gradfix.verify.recording import Recording
-from gradfix.verify.runner import Job, Limits, overwhelmed, verify_rewrite
+from gradfix.verify.jobs import Job, Limits
+from gradfix.verify.recording.records import Recording
+from gradfix.verify.reruns import overwhelmed
+from gradfix.verify.verification import verify_rewrite
 
 pytestmark = pytest.mark.usefixtures("servers")
 

@@ -20,8 +20,12 @@ from gradfix.pipeline.main import Options, Wishes
 from gradfix.project import source
 from gradfix.project.source import Source
 from gradfix.runtime.probe.effects import Effects
-from gradfix.verify.recording import Recording
-from gradfix.verify.runner import Evidence, Job, Rewrite, Runner, binary_size, verify_rewrites
+from gradfix.verify.evidence import Evidence, binary_size
+from gradfix.verify.jobs import Job
+from gradfix.verify.recording.records import Recording
+from gradfix.verify.runner import Runner
+from gradfix.verify.trial import Rewrite
+from gradfix.verify.verification import verify_rewrites
 
 pytestmark = pytest.mark.usefixtures("servers")
 

@@ -13,7 +13,8 @@ import pytest
 
 from gradfix.core.codemod import Claim, Effect
 from gradfix.runtime.probe.coverage import changed
-from gradfix.verify.runner import Evidence, verify_rewrite
+from gradfix.verify.evidence import Evidence
+from gradfix.verify.verification import verify_rewrite
 
 HEAD = """\
 import torch

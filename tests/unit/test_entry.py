@@ -12,7 +12,7 @@ from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.main import Options, Wishes
 from gradfix.pipeline.results import Outcome
 from gradfix.verify.command import Command, of_module
-from gradfix.verify.runner import Job
+from gradfix.verify.jobs import Job
 
 pytestmark = pytest.mark.usefixtures("servers")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gradfix.verify.runner import Job
+from gradfix.verify.jobs import Job
 
 ACTIONS = {
     "touch": "Path('fresh').touch(); print(Path('fresh').exists(), sorted(os.listdir()))",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from gradfix.verify.pairing import paired
-from gradfix.verify.recording import Draws, Optimizer, Place, Recording, Step
+from gradfix.verify.recording.records import Draws, Optimizer, Place, Recording, Step
 
 NOWHERE = Place(None)
 Taken = tuple[str, str]

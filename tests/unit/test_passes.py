@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gradfix.verify.passes import common
-from gradfix.verify.recording import Draws, Optimizer, Place, Recording, Step
+from gradfix.verify.judging.passes import common
+from gradfix.verify.recording.records import Draws, Optimizer, Place, Recording, Step
 
 NOWHERE = Place(None)
 

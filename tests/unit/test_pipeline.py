@@ -16,7 +16,7 @@ from gradfix.pipeline.main import Options, Refusal, Wishes
 from gradfix.pipeline.results import Outcome, Plan, Report
 from gradfix.system import parallel
 from gradfix.verify.command import Command
-from gradfix.verify.runner import Limits
+from gradfix.verify.jobs import Limits
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +86,7 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, Claim, Eff
             return Evidence("refuted")
         return Evidence("not run", "no torch") if "good  # fail" in after else Evidence("proved")
 
-    monkeypatch.setattr("gradfix.verify.runner.verify_rewrite", verify)
+    monkeypatch.setattr("gradfix.verify.verification.verify_rewrite", verify)
     return asked
 
 
@@ -256,7 +256,7 @@ def test_a_fix_that_was_refuted_is_tried_again_after_others(monkeypatch: pytest.
         # The second line is the one that raises: only its fix can be proved first.
         return Evidence("refuted" if "broken" in after else "proved")
 
-    monkeypatch.setattr("gradfix.verify.runner.verify_rewrite", verify)
+    monkeypatch.setattr("gradfix.verify.verification.verify_rewrite", verify)
     put("bad\nbroken")
     planned = plan(verify=True)
     assert result(planned) == ["good", "good"]
@@ -273,7 +273,7 @@ def test_doing_without_a_sandbox_is_passed_on_to_verification(monkeypatch: pytes
         allowed.append(allow_unsandboxed)
         return Evidence("proved", "")
 
-    monkeypatch.setattr("gradfix.verify.runner.verify_rewrite", verify)
+    monkeypatch.setattr("gradfix.verify.verification.verify_rewrite", verify)
     put("bad")
     plan(verify=True)
     plan(verify=True, allow_unsandboxed=True)
@@ -294,7 +294,7 @@ def test_verification_that_fails_leaves_the_fix_unverified(monkeypatch: pytest.M
     def verify(*_: object, **__: object) -> None:
         raise OSError("no space for temporary files")
 
-    monkeypatch.setattr("gradfix.verify.runner.verify_rewrite", verify)
+    monkeypatch.setattr("gradfix.verify.verification.verify_rewrite", verify)
     put("bad")
     (attempt,) = plan(verify=True).attempts
     assert attempt.outcome is Outcome.UNVERIFIED

@@ -25,8 +25,8 @@ from torch.utils.checkpoint import checkpoint
 
 from gradfix.runtime.probe.provenance import MOST, Provenance
 from gradfix.runtime.probe.storages import copied_alike
-from gradfix.verify.recording import Recording
-from gradfix.verify.runner import Job
+from gradfix.verify.jobs import Job
+from gradfix.verify.recording.records import Recording
 
 Tensors = list[torch.Tensor]
 Computation = Callable[[], "torch.Tensor | Tensors"]

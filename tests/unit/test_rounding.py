@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from gradfix.core.codemod import Claim, Effect
-from gradfix.verify.runner import Evidence, Rewrite, verify_rewrites
+from gradfix.verify.evidence import Evidence
+from gradfix.verify.trial import Rewrite
+from gradfix.verify.verification import verify_rewrites
 
 HEAD = """\
 import torch

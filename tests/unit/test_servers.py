@@ -14,8 +14,10 @@ from gradfix.core.codemod import Claim, Effect
 from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.results import Outcome
 from gradfix.runtime.sandbox import levels
-from gradfix.verify import interpreter, runner
-from gradfix.verify.runner import Job, Runner, servers_kept, verify_rewrite
+from gradfix.verify import interpreter, sandboxes, server
+from gradfix.verify.jobs import Job
+from gradfix.verify.runner import Runner, servers_kept
+from gradfix.verify.verification import verify_rewrite
 
 PROGRAM = """\
 import torch
@@ -41,7 +43,7 @@ def servers(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[str]]:
             super().__init__(*args, **keywords)  # type: ignore[call-overload]
             started.append(self)
 
-    monkeypatch.setattr(runner.subprocess, "Popen", Popen)
+    monkeypatch.setattr(server.subprocess, "Popen", Popen)
     return started
 
 
@@ -61,7 +63,7 @@ def test_verifications_in_a_row_share_a_server(
     once = PROGRAM.replace("retain_graph=True", "")
     twice = once.replace(".square()", ".square().clone()")
     interpreter._has_torch(sys.executable)  # These start processes of their own.
-    runner._sandbox(sys.executable)
+    sandboxes._sandbox(sys.executable)
     servers.clear()
     with servers_kept():
         assert proved(PROGRAM, once)

@@ -23,13 +23,16 @@ import pytest
 
 from gradfix.core.codemod import Claim, Effect
 from gradfix.project import trust
-from gradfix.verify import interpreter, runner
+from gradfix.verify import interpreter, reruns, runner, sandboxes, verification
 from gradfix.verify.claims import Check, Faults
 from gradfix.verify.command import Command
+from gradfix.verify.evidence import Evidence
 from gradfix.verify.interpreter import Interpreter
+from gradfix.verify.jobs import Job, Limits
 from gradfix.verify.own_modules import folder_of
-from gradfix.verify.recording import Backward, Place, Recording
-from gradfix.verify.runner import Evidence, Job, Limits, Rewrite, Runner
+from gradfix.verify.recording.records import Backward, Place, Recording
+from gradfix.verify.runner import Runner
+from gradfix.verify.trial import Rewrite
 
 pytestmark = pytest.mark.usefixtures("servers")
 
@@ -979,7 +982,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evidence]:
     """The evidence for every pair, all of them verified by one call."""
     path = tmp_path_factory.mktemp("pairs") / "train.py"
     rewrites = [Rewrite(path, pair.before, pair.after, pair.claim, pair.effect) for pair in PAIRS]
-    evidence = runner.verify_rewrites(rewrites, python=sys.executable, seeds=(0, 1))
+    evidence = verification.verify_rewrites(rewrites, python=sys.executable, seeds=(0, 1))
     assert not path.exists()
     return {pair.name: found for pair, found in zip(PAIRS, evidence)}
 
@@ -1019,7 +1022,7 @@ def test_evidence_as_json(verdicts: dict[str, Evidence]) -> None:
     assert data["outcome"] == "refuted"
     assert data["reason"].startswith("gradients of optimD differ before the crash: at step 1")
     assert data["seeds"] == [0, 1]
-    assert data["sandbox"] == str(runner.choose_sandbox(sys.executable))
+    assert data["sandbox"] == str(sandboxes.choose_sandbox(sys.executable))
     assert data["python"] == ".".join(map(str, sys.version_info[:3]))
     assert data["torch"]
     assert data["interpreter"] == "--python"
@@ -1035,7 +1038,7 @@ def test_evidence_as_json(verdicts: dict[str, Evidence]) -> None:
 def test_one_seed_is_enough_where_hashes_prove_everything(tmp_path: Path) -> None:
     claim = Claim("E1", line(GAN, "lossG.backward"), "all", GAN_FEEDS)
     after = edited(GAN, DETACHED)
-    evidence = runner.verify_rewrite(tmp_path / "gan.py", GAN, after, claim, Effect.REPAIRS)
+    evidence = verification.verify_rewrite(tmp_path / "gan.py", GAN, after, claim, Effect.REPAIRS)
     assert (evidence.outcome, evidence.seeds) == ("proved", (0,)), evidence.lines()
     assert evidence.reason.endswith("checks hold, and hashes prove that all gradients are equal")
     assert not any(run.version.endswith("weights held still") for run in evidence.runs)
@@ -1056,7 +1059,7 @@ def test_one_seed_is_enough_where_hashes_prove_everything(tmp_path: Path) -> Non
 def test_else_there_are_three(tmp_path: Path, before: str, fake: str) -> None:
     claim = Claim("E1", line(before, "lossG.backward"), "all")
     after = edited(before, ("bce(D(fake), zero)", fake))
-    evidence = runner.verify_rewrite(tmp_path / "gan.py", before, after, claim, Effect.REPAIRS)
+    evidence = verification.verify_rewrite(tmp_path / "gan.py", before, after, claim, Effect.REPAIRS)
     assert evidence.outcome == "proved", evidence.lines()
     assert evidence.seeds == (0, 1, 2)
 
@@ -1064,10 +1067,10 @@ def test_else_there_are_three(tmp_path: Path, before: str, fake: str) -> None:
 def test_one_rewrite(tmp_path: Path) -> None:
     claim = Claim("E1", line(GAN, "lossG.backward"), "all")
     after = edited(GAN, DETACHED)
-    evidence = runner.verify_rewrite(tmp_path / "gan.py", GAN, after, claim, Effect.REPAIRS, seeds=(3,))
+    evidence = verification.verify_rewrite(tmp_path / "gan.py", GAN, after, claim, Effect.REPAIRS, seeds=(3,))
     assert evidence.outcome == "proved", evidence.lines()
     assert [run.version for run in evidence.runs] == ["before", "after", "reference"]
-    assert runner.verify_rewrites([]) == []
+    assert verification.verify_rewrites([]) == []
 
 
 def test_gradients_that_no_backward_has_made(tmp_path: Path) -> None:
@@ -1085,7 +1088,7 @@ def test_gradients_that_no_backward_has_made(tmp_path: Path) -> None:
     right, wrong = before.replace(", retain_graph=True", ""), before.replace(".pow(2)", ".pow(4)")
     claim = Claim(None, None, "all")
     found = [
-        runner.verify_rewrite(tmp_path / "grad.py", before, after, claim, Effect.PRESERVES)
+        verification.verify_rewrite(tmp_path / "grad.py", before, after, claim, Effect.PRESERVES)
         for after in (right, wrong)
     ]
     assert [one.outcome for one in found] == ["proved", "refuted"], [one.lines() for one in found]
@@ -1182,7 +1185,9 @@ def obstacles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evidence]:
     rewrites = [
         Rewrite(path, source, source + "pass\n", Claim(), Effect.PRESERVES) for source, _ in NOT_RUN.values()
     ]
-    found = runner.verify_rewrites(rewrites, python=sys.executable, limits=Limits(seconds=2), seeds=(0,))
+    found = verification.verify_rewrites(
+        rewrites, python=sys.executable, limits=Limits(seconds=2), seeds=(0,)
+    )
     return dict(zip(NOT_RUN, found))
 
 
@@ -1198,7 +1203,7 @@ def test_what_stops_a_run_with_stand_ins_is_said_too(tmp_path: Path) -> None:
         "run = neptune.init_run()\nif run.width > 3:\n"
         "    torch.zeros(1, requires_grad=True).sum().backward()\n"
     )
-    evidence = runner.verify_rewrite(
+    evidence = verification.verify_rewrite(
         tmp_path / "a.py", source, source + "pass\n", Claim(), Effect.PRESERVES, python=sys.executable
     )
     assert evidence.outcome == "not run"
@@ -1220,7 +1225,7 @@ def test_an_error_that_the_budget_does_not_reach(again: str, why: str, tmp_path:
     more = ("range(5)", "range(2000)")
     late = edited(REGRESSION, more, ("    loss.backward()", "    loss.backward()" + again))
     claim = Claim("E1", line(late, "step == 1999"))
-    evidence = runner.verify_rewrite(
+    evidence = verification.verify_rewrite(
         tmp_path / "late.py", late, REGRESSION, claim, Effect.REPAIRS, limits=Limits(steps=2), seeds=(0,)
     )
     assert evidence.outcome == "not run"
@@ -1270,7 +1275,9 @@ def test_what_no_run_has_come_to_is_not_proved(edit: tuple[str, str], tmp_path: 
     text = PART.format(steps=2000, late=1990)
     after = text.replace(*edit)
     assert after != text
-    evidence = runner.verify_rewrite(tmp_path / "late.py", text, after, Claim(), Effect.PRESERVES, seeds=(0,))
+    evidence = verification.verify_rewrite(
+        tmp_path / "late.py", text, after, Claim(), Effect.PRESERVES, seeds=(0,)
+    )
     assert evidence.outcome == "not run"
     assert "did not come to be executed" in evidence.reason
 
@@ -1278,7 +1285,7 @@ def test_what_no_run_has_come_to_is_not_proved(edit: tuple[str, str], tmp_path: 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_what_comes_late_is_run_up_to(edit: tuple[str, str], tmp_path: Path) -> None:
     text = PART.format(steps=2000, late=30)
-    evidence = runner.verify_rewrite(
+    evidence = verification.verify_rewrite(
         tmp_path / "late.py", text, text.replace(*edit), Claim(), Effect.PRESERVES, seeds=(0,)
     )
     assert evidence.outcome == "proved", evidence.reason
@@ -1319,7 +1326,7 @@ SATURATED = program("""
 def test_rounding_in_a_small_gradient_refutes_nothing(out: str, outcome: str, tmp_path: Path) -> None:
     """The gradients are of size 1e-6, and made of probabilities near 1, which are rounded to 1e-7."""
     after = SATURATED.replace("net(x)", out)
-    evidence = runner.verify_rewrite(tmp_path / "small.py", SATURATED, after, Claim(), Effect.PRESERVES)
+    evidence = verification.verify_rewrite(tmp_path / "small.py", SATURATED, after, Claim(), Effect.PRESERVES)
     assert evidence.outcome == outcome, evidence.checks
 
 
@@ -1347,7 +1354,7 @@ def test_a_crash_that_no_finding_explains_is_told_and_proves_nothing(late: int, 
     place = line(text, "loss.backward")
 
     def outcome(*faults: Faults) -> tuple[str, str]:
-        found = runner.verify_rewrite(
+        found = verification.verify_rewrite(
             tmp_path / "crash.py", text, after, Claim(), Effect.PRESERVES, seeds=(0,), faults=faults or None
         )
         return found.outcome, found.reason
@@ -1363,7 +1370,7 @@ def test_a_crash_that_no_finding_explains_is_told_and_proves_nothing(late: int, 
 def test_a_crash_of_the_fixed_program_alone_refutes_it(late: int, tmp_path: Path) -> None:
     text = CRASHES.format(late=99)
     after = CRASHES.format(late=late).replace("retain_graph=True", "")
-    evidence = runner.verify_rewrite(
+    evidence = verification.verify_rewrite(
         tmp_path / "crash.py", text, after, Claim(), Effect.PRESERVES, faults=(Faults(), Faults())
     )
     assert evidence.outcome == "refuted"
@@ -1392,7 +1399,7 @@ def test_an_optimizer_of_a_later_phase_has_to_step(tmp_path: Path) -> None:
         before, after = (
             phases.format(first=first, second=second, keep=keep) for keep in ("retain_graph=True", "")
         )
-        evidence = runner.verify_rewrite(
+        evidence = verification.verify_rewrite(
             tmp_path / "phases.py", before, after, Claim(), Effect.PRESERVES, seeds=(0,)
         )
         return evidence.outcome, "\n".join([evidence.reason, *(check.detail for check in evidence.checks)])
@@ -1408,7 +1415,7 @@ def test_an_optimizer_of_a_later_phase_has_to_step(tmp_path: Path) -> None:
 
 def test_a_fixed_program_that_takes_too_long_is_not_proved(tmp_path: Path) -> None:
     after = edited(GAN, DETACHED, ("for step in", "import time; time.sleep(60)\nfor step in"))
-    evidence = runner.verify_rewrite(
+    evidence = verification.verify_rewrite(
         tmp_path / "slow.py", GAN, after, GAN_E1, Effect.REPAIRS, limits=Limits(seconds=1), seeds=(0,)
     )
     assert evidence.outcome == "not run", evidence.lines()
@@ -1432,7 +1439,7 @@ def test_moves_by_hand_count_as_steps_do(tmp_path: Path) -> None:
     before, after = BARE.format(cut=""), BARE.format(cut=".detach()")
     claim = Claim("E1", line(before, "backward()"))
     limits = Limits(steps=3)
-    evidence = runner.verify_rewrite(
+    evidence = verification.verify_rewrite(
         tmp_path / "bare.py", before, after, claim, Effect.REPAIRS, limits=limits, seeds=(0,)
     )
     assert evidence.outcome == "proved", evidence.lines()
@@ -1442,7 +1449,7 @@ def test_moves_by_hand_count_as_steps_do(tmp_path: Path) -> None:
 def test_arguments_reach_the_script(tmp_path: Path) -> None:
     source = "import sys\nassert sys.argv[1:] == ['--steps', '3'], sys.argv\n" + CLEAN
     after = edited(source, ("retain_graph=True", ""))
-    evidence = runner.verify_rewrite(
+    evidence = verification.verify_rewrite(
         tmp_path / "a.py",
         source,
         after,
@@ -1461,7 +1468,7 @@ def test_an_interpreter_without_torch(tmp_path: Path) -> None:
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\nexit 1\n")
     fake.chmod(0o755)
-    found = runner.verify_rewrite(
+    found = verification.verify_rewrite(
         tmp_path / "x.py", CLEAN, CLEAN, Claim(), Effect.PRESERVES, python=str(fake)
     )
     assert found.outcome == "not run"
@@ -1469,7 +1476,7 @@ def test_an_interpreter_without_torch(tmp_path: Path) -> None:
     assert interpreter.choose_interpreter(tmp_path / "x.py", "no-such-python") == (
         "no-such-python is not an interpreter that can be run"
     )
-    with pytest.raises(runner.CannotRun, match="has no torch"):
+    with pytest.raises(sandboxes.CannotRun, match="has no torch"):
         runner.run_once(tmp_path / "x.py", CLEAN, python=str(fake))
 
 
@@ -1508,7 +1515,7 @@ def test_an_interpreter_whose_torch_does_not_import(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
     # Where no server is kept: one is started in this environment.
     found = contextvars.Context().run(
-        runner.verify_rewrite,
+        verification.verify_rewrite,
         tmp_path / "project/x.py",
         CLEAN,
         CLEAN,
@@ -1818,5 +1825,5 @@ def test_the_schema_that_got_furthest_is_kept(tmp_path: Path) -> None:
                 for job in jobs
             ]  # fmt: skip
 
-    found = runner.completed(cast(Runner, Told()), Job(tmp_path / "x.py", ""))
+    found = reruns.completed(cast(Runner, Told()), Job(tmp_path / "x.py", ""))
     assert (found.job.schema, found.stopped) == ('{"a": 1}', "no backward call happened")

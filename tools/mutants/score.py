@@ -23,7 +23,7 @@ from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.analysis import analyse, reported_by
 from gradfix.pipeline.main import Wishes
 from gradfix.project import source
-from gradfix.verify.recording import Recording
+from gradfix.verify.recording.records import Recording
 
 SIZE = 1 << 20
 """Larger files are passed over."""

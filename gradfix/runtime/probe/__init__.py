@@ -63,3 +63,8 @@ The files are opened before the process confines itself, and the user's code may
 ``scratch`` within ``folder`` only: it cannot put anything else in their place. What it writes elsewhere
 goes there, and is found again (see ``overlay.py``).
 """
+
+from __future__ import annotations
+
+BY_HAND = -1
+"""Stands among the backward calls that fed a gradient: something else assigned it."""

@@ -6,10 +6,7 @@ from typing import Any
 
 import torch
 
-from . import storages
-
-BY_HAND = -1
-"""Stands among the backward calls that fed a gradient: something else assigned it."""
+from . import BY_HAND, storages
 
 
 class Slot:

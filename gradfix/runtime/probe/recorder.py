@@ -15,9 +15,9 @@ import torch
 
 from ..autograd_errors import kind_of
 from ..sandbox import clock
-from . import dataless, draws, effects, provenance, rounding, traversal
+from . import BY_HAND, dataless, draws, effects, provenance, rounding, traversal
 from .descriptions import Descriptions
-from .gradients import BY_HAND, Slot, restore, same, state
+from .gradients import Slot, restore, same, state
 from .journal import Journal
 from .places import NOWHERE, Places
 

@@ -119,7 +119,7 @@ from gradfix.verify.claims.gradients import (
 )
 from gradfix.verify.claims.verdicts import Faults, Still, contradiction, doubted, merge, settled
 from gradfix.verify.claims.without_optimizer import by_hand
-from gradfix.verify.recording import Recording
+from gradfix.verify.recording.records import Recording
 
 
 def check(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gradfix.verify.checks import NO_NUMBERS, Check
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.gradients import GROWN, GROWTH, RELATIVE, compare, largest_of, nearly_equal
-from gradfix.verify.recording import Recording, Step, plural
+from gradfix.verify.recording.records import Recording, Step, plural
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import ast
 from contextlib import suppress
 
 from gradfix.core.codemod import Claim, Effect
-from gradfix.verify.recording import Recording
+from gradfix.verify.recording.records import Recording
 
 
 class Case:

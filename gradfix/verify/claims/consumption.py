@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from gradfix.core import intent
 from gradfix.core.codemod import Effect
+from gradfix.runtime.probe import BY_HAND
 from gradfix.verify.checks import Check
 from gradfix.verify.claims.around import longest
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.course import each_step, summary
 from gradfix.verify.claims.gradients import Course, agreement, compare, follow_steps, leftover
-from gradfix.verify.recording import BY_HAND, Recording, Step, plural
+from gradfix.verify.recording.records import Recording, Step, plural
 
 
 def unchanged(case: Case) -> list[Check]:

@@ -6,7 +6,7 @@ import ast
 from contextlib import suppress
 from dataclasses import replace
 
-from gradfix.verify.recording import Failure, Recording
+from gradfix.verify.recording.records import Failure, Recording
 
 
 def summary(recording: Recording) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from gradfix.core.codemod import Losses
+from gradfix.runtime.probe import BY_HAND
 from gradfix.verify.checks import NO_NUMBERS, Check
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.course import each_step
@@ -30,7 +31,7 @@ from gradfix.verify.claims.gradients import (
 )
 from gradfix.verify.claims.losses import Given
 from gradfix.verify.claims.verdicts import Still
-from gradfix.verify.recording import BY_HAND, Backward, Recording, Step, Values, plural
+from gradfix.verify.recording.records import Backward, Recording, Step, Values, plural
 
 SUMMED = 8
 """Calls of the original whose losses one call of the fixed program may add up, at most."""

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gradfix.runtime.probe import BY_HAND
 from gradfix.verify.checks import NO_NUMBERS
-from gradfix.verify.recording import BY_HAND, Recording, Step, Values, plural
+from gradfix.verify.recording.records import Recording, Step, Values, plural
 
 RELATIVE = 1e-5
 ABSOLUTE = 1e-7

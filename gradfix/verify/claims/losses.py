@@ -13,7 +13,7 @@ from gradfix.verify.claims.around import longest, surroundings
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.gradients import RELATIVE, Course, agreement, is_zero, largest_of, nearly_equal
 from gradfix.verify.claims.verdicts import Still
-from gradfix.verify.recording import Backward, Recording, Values
+from gradfix.verify.recording.records import Backward, Recording, Values
 
 
 def same_loss(case: Case, still: Still) -> list[Check]:

@@ -8,7 +8,7 @@ from gradfix.core.codemod import Effect
 from gradfix.verify.checks import Check
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.gradients import compare, leaves_apart
-from gradfix.verify.recording import Graphs, Recording, Step, plural
+from gradfix.verify.recording.records import Graphs, Recording, Step, plural
 
 
 def observed(case: Case) -> list[Check]:

@@ -10,7 +10,7 @@ from gradfix.verify.checks import Check
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.course import each_step
 from gradfix.verify.claims.gradients import RELATIVE, compare, leaves_apart
-from gradfix.verify.recording import Recording, Values, plural
+from gradfix.verify.recording.records import Recording, Values, plural
 
 
 def modes(case: Case) -> list[Check]:

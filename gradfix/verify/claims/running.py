@@ -10,7 +10,7 @@ from gradfix.verify.claims.around import longest
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.course import first_line, missed_by, too_few, until
 from gradfix.verify.claims.verdicts import Faults
-from gradfix.verify.recording import Failure, Recording
+from gradfix.verify.recording.records import Failure, Recording
 
 
 def original(case: Case) -> Check:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gradfix.verify.checks import COMPARISONS, CONTRADICTION, Check
-from gradfix.verify.recording import Failure, Recording
+from gradfix.verify.recording.records import Failure, Recording
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gradfix.verify.checks import Check
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.gradients import RELATIVE, largest_of, leaves_apart, nearly_equal
-from gradfix.verify.recording import Recording, Values, plural
+from gradfix.verify.recording.records import Recording, Values, plural
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gradfix.verify.recording import Recording, Step
+from gradfix.verify.recording.records import Recording, Step
 
 Counts = tuple[int, ...]
 """By optimizer: how many steps it has taken."""

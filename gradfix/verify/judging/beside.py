@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from gradfix.verify.recording import Recording, Step, Values
+from gradfix.verify.recording.records import Recording, Step, Values
 
 MOVED = 0.1
 """How far apart two courses of a tensor may be, relative to the longer way that it has gone."""

@@ -1,0 +1,224 @@
+"""What verification has found: the runs in words, the checks and the outcome."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+from gradfix.verify.claims import Check, Surroundings
+from gradfix.verify.recording.records import Draws, Recording
+
+Outcome = Literal["proved", "refuted", "not run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run, in words."""
+
+    version: str
+    """``before``, ``after``, ``reference`` (the original with its graphs kept), ``reference, weights
+    held still``, ``after, weights held still``, or one of the first three ``without data``."""
+    seed: int
+    summary: str
+    optimizers: tuple[RecordedOptimizer, ...] = ()
+    steps: tuple[RecordedStep, ...] = ()
+    backwards: tuple[RecordedBackward, ...] = ()
+    peak: int | None = None
+    """The most bytes that the graph of any one backward call held; ``None`` where nothing is known."""
+    error: str = ""
+    """What autograd said, in its own words, if it raised one of its errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedOptimizer:
+    """An optimizer that a run constructed."""
+
+    name: str
+    kind: str
+    shapes: tuple[tuple[int, ...], ...]
+    """Those of its parameters, as they were at its first step; none if it took none."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStep:
+    """What an optimizer consumed at one step."""
+
+    optimizer: str
+    gradients: str
+    """A digest of all its gradients: equal ones mean gradients that are equal bit for bit."""
+    random: Draws
+    buffers: str
+    """A digest of the buffers of all networks that are trained."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedBackward:
+    """What the graph of one backward call held."""
+
+    loss: str | None
+    """What is differentiated, where the source says it."""
+    saved: int | None
+    """Bytes saved for backward, beside parameters; ``None`` where nothing is known."""
+    kept: bool
+    """Whether the call was told to retain them."""
+    seconds: float
+    """How long it took, watched as it was: on the first seed operation by operation."""
+
+
+def run_in_words(version: str, seed: int, summary: str, recording: Recording) -> Run:
+    optimizers = []
+    for optimizer in recording.optimizers:
+        first = next(iter(recording.steps_of(optimizer.index)), None)
+        shapes = tuple(state.value.shape for state in first.parameters) if first else ()
+        optimizers.append(RecordedOptimizer(optimizer.name, optimizer.kind, shapes))
+    steps = []
+    for step in recording.steps:
+        gradients = _digest(state.gradient.digest if state.gradient else "none" for state in step.parameters)
+        buffers = _digest(f"{name} {value.digest}" for name, value in step.buffers.items())
+        name = recording.optimizers[step.optimizer].name
+        steps.append(RecordedStep(name, gradients, step.random, buffers))
+    backwards = tuple(
+        RecordedBackward(call.place.receiver, call.saved, call.retain, round(call.seconds, 6))
+        for call in recording.backwards
+    )
+    peak = max((call.saved for call in backwards if call.saved is not None), default=None)
+    failure = recording.crash
+    error = f"{failure.type}: {failure.message}" if failure is not None and failure.kind != "other" else ""
+    return Run(version, seed, summary, tuple(optimizers), tuple(steps), backwards, peak, error)
+
+
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.blake2b("".join(f"{line}\n" for line in lines).encode(), digest_size=16).hexdigest()
+
+
+def memory(before: Run, after: Run) -> str | None:
+    """What the graphs of two versions hold for backward, in words, where it differs.
+
+    A loss is compared over as many of its backward calls as both versions make.
+    """
+    found = []
+    for loss in dict.fromkeys(call.loss for call in before.backwards if call.loss is not None):
+        pairs = [
+            (one, other)
+            for one, other in zip(*([c for c in run.backwards if c.loss == loss] for run in (before, after)))
+            if one.saved is not None and other.saved is not None
+        ]
+        if not pairs:
+            continue
+        sizes = [max(call.saved or 0 for call in side) for side in zip(*pairs)]
+        kept = [any(call.kept for call in side) for side in zip(*pairs)]
+        held, now = map(binary_size, sizes)
+        if kept[0] == kept[1] and held != now:
+            found.append(f"the graph of {loss} held {held}, now {now}")
+        elif kept[0] != kept[1]:
+            words = ["kept" if one else "freed" for one in kept]
+            found.append(f"the graph of {loss} held {held} and was {words[0]}, now {now}, {words[1]}")
+    return "; ".join(found) or None
+
+
+def binary_size(count: int) -> str:
+    """A number of bytes for people: ``640 bytes``, ``1.5 KiB``."""
+    size, unit = float(count), "bytes"
+    for larger in ("KiB", "MiB", "GiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+
+
+MADE_UP = "made-up"
+"""What the stand-ins for data say of themselves (see ``standins/files.py``)."""
+
+
+class Cost(NamedTuple):
+    """What a program takes for its gradients, to compare ways of writing it."""
+
+    saved: int | None
+    """Bytes that graphs hold for backward, the most for each loss, added up."""
+    seconds: float | None
+    """For one backward call of each loss, the shortest of each, watched: good for comparison only."""
+
+    def __str__(self) -> str:
+        held = "" if self.saved is None else f"{binary_size(self.saved)} held for backward"
+        took = "" if self.seconds is None else f"{self.seconds * 1000:.2f} ms of backward calls, watched"
+        return ", ".join(filter(None, (held, took)))
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What verification found. ``proved`` means that every check that could be made holds."""
+
+    outcome: Outcome
+    reason: str
+    """One sentence: what refutes the rewrite, why it was not run, or what was compared."""
+    checks: tuple[Check, ...] = ()
+    runs: tuple[Run, ...] = ()
+    python: str = ""
+    """Version of the interpreter that ran the script."""
+    interpreter: str = ""
+    """Which interpreter that was and how it was chosen; its path only if it is one beside the code."""
+    torch: str = ""
+    seeds: tuple[int, ...] = ()
+    seconds: float = 0.0
+    """Wall clock of the call that verified it, which may have verified others too."""
+    sandbox: str = "none: nothing was run"
+    """The level of the sandbox that the runs were in (see :mod:`gradfix.runtime.sandbox`)."""
+    standins: tuple[str, ...] = ()
+    """What was replaced in all runs alike, and by what."""
+    effects: Surroundings | None = None
+    """How random draws and buffers compare on the first seed; ``None`` if nothing was compared."""
+    passed_over: tuple[str, ...] = ()
+    """Interpreters that would have come first, each with the reason why it did not."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The evidence as JSON data, in the order and under the names of the fields here.
+
+        ``checks`` is a list of ``{"name", "verdict", "detail", "subject"}``, ``runs`` one of
+        ``{"version", "seed", "summary", "optimizers", "steps"}``; ``seconds`` is rounded to tenths.
+        No path of the machine is in it.
+        """
+        return {**asdict(self), "seconds": round(self.seconds, 1)}
+
+    def lines(self) -> list[str]:
+        """A compact rendering for a terminal."""
+        first = self.seeds[0] if self.seeds else 0
+        shown = [
+            f"{run.version:<12}{run.summary}"
+            for run in self.runs
+            if run.seed == first and run.version in ("before", "after")
+        ]
+        shown += [f"{'replaced':<12}{one}" for one in self.standins]
+        shown += [f"{'memory':<12}{one}" for one in (self.memory(),) if one is not None]
+        shown += [f"{check.verdict:<12}{check.detail}" for check in self.checks]
+        if self.runs:
+            shown.append(f"{'interpreter':<12}{self.interpreter}")
+            shown.append(f"{'sandbox':<12}{self.sandbox}")
+        return [*shown, f"{self.outcome:<12}{self.reason}"]
+
+    @property
+    def made_up(self) -> bool:
+        """Whether the script's data, or a part of it, was made up."""
+        return any(MADE_UP in one for one in self.standins)
+
+    def cost(self) -> Cost:
+        """What the fixed program takes for its gradients, as its first run has shown it."""
+        run = next((run for run in self.runs if run.version == "after"), None)
+        saved: dict[str | None, int] = {}
+        seconds: dict[str | None, float] = {}
+        for call in run.backwards if run is not None else ():
+            seconds[call.loss] = min(call.seconds, seconds.get(call.loss, math.inf))
+            if call.saved is not None:
+                saved[call.loss] = max(call.saved, saved.get(call.loss, 0))
+        return Cost(sum(saved.values()) if saved else None, sum(seconds.values()) if seconds else None)
+
+    def memory(self) -> str | None:
+        """What the graphs of the two versions hold, in words, where it differs (see :func:`memory`)."""
+        for suffix in ("", ", without data"):
+            runs = {run.version: run for run in reversed(self.runs)}
+            before, after = runs.get(f"before{suffix}"), runs.get(f"after{suffix}")
+            if before is not None and after is not None:
+                return memory(before, after)
+        return None

@@ -1,0 +1,188 @@
+"""The verdict on each mistake that a repair was to mend."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gradfix.core import intent
+from gradfix.verify import claims
+from gradfix.verify.command import PLAIN, Command
+from gradfix.verify.interpreter import Interpreter, choose_interpreter
+from gradfix.verify.jobs import Limits
+from gradfix.verify.judging.differences import Apart
+from gradfix.verify.judging.equivalence import compared, compared_with_its_draws
+from gradfix.verify.judging.results import Judged, Judgement, Mistake, Repair, Verdict
+from gradfix.verify.judging.through_time import compared_through_time
+from gradfix.verify.judging.trial import Trial
+from gradfix.verify.recording.records import Recording
+from gradfix.verify.runner import runner_for
+from gradfix.verify.sandboxes import CannotRun
+
+
+def judge(
+    before: tuple[Path, str],
+    after: tuple[Path, str],
+    mistakes: Sequence[Mistake],
+    repairs: Sequence[Repair],
+    *,
+    python: str | Interpreter | None = None,
+    command: Command = PLAIN,
+    seeds: Sequence[int] = (0, 1, 2),
+    limits: Limits | None = None,
+    allow_unsandboxed: bool = False,
+) -> Judgement:
+    """Hold the program ``after`` against the ``repairs`` of the program ``before``.
+
+    Args:
+        before: Path and text of the original.
+        after: Path and text of the version to judge.
+        mistakes: What is wrong with the original.
+        repairs: What gradfix's own fixes make of the original, the most complete first.
+        python: The interpreter to use (default: see :func:`runner.choose_interpreter`).
+        command: How the user runs either version.
+        seeds: Each version runs once for each.
+        limits: What a run, and all of them together, may use.
+        allow_unsandboxed: Run even where there is no sandbox.
+    """
+    started = time.monotonic()
+    limits = limits or Limits()
+    chosen = choose_interpreter(before[0], python)
+    if isinstance(chosen, str):
+        return Judgement(tuple(Verdict("not run", chosen) for _ in mistakes))
+    try:
+        with runner_for(chosen.executable, limits.total, allow_unsandboxed) as runner:
+            trial = Trial(runner, before, after, tuple(seeds), limits, command)
+            verdicts = tuple(_verdicts(trial, mistakes, repairs))
+            judgement = trial.judgement(verdicts, chosen, time.monotonic() - started)
+            runner.forget_all_but(())
+            return judgement
+    except CannotRun as error:
+        return Judgement(tuple(Verdict("not run", str(error)) for _ in mistakes))
+
+
+def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repair]) -> list[Verdict]:
+    obstacle = trial.settle(mistakes)
+    if obstacle is not None:
+        return [Verdict("not run", f"the original: {obstacle}") for _ in mistakes]
+    first = trial.seeds[:1]
+    # Most of what is refuted is refuted by the first seed.
+    trial.prepare(repairs, first)
+    stopped = _stopped(trial, first)
+    if stopped is not None:
+        return [stopped for _ in mistakes]
+    models, undecided = _measures(trial, mistakes, repairs)
+    accepted: dict[int, str] = {}
+    refusals: list[Apart] = []
+    for repair in models:
+        if repair.fixed <= accepted.keys():
+            continue
+        found = compared(trial, repair)
+        if found.apart is not None and found.apart.slight:
+            trial.doubting = True
+            found = compared(trial, repair)
+            trial.doubting = False
+        if found.apart is not None and not found.apart.known:
+            found = compared_with_its_draws(trial, repair) or found
+        if found.apart is not None:
+            refusals.append(found.apart)
+            continue
+        for number in repair.fixed:
+            accepted.setdefault(number, f"{found.manner} of the original {repair.how}")
+    other: dict[int, Apart] = {}
+    for number, mistake in enumerate(mistakes):
+        if number not in accepted and mistake.carried:
+            summed = compared_through_time(trial, [repair for repair in models if number in repair.fixed])
+            if isinstance(summed, Apart):
+                other[number] = summed
+            elif summed is not None:
+                accepted[number] = summed
+    stopped = None
+    if accepted:
+        missed = trial.missed()
+        stopped = _stopped(trial, trial.seeds) or (Verdict("not run", missed) if missed else None)
+    if stopped is not None:
+        return [stopped for _ in mistakes]
+    return [
+        _verdict(
+            number,
+            mistake,
+            accepted,
+            [other[number]] if number in other else refusals,
+            any(number in m.fixed for m in models),
+            undecided,
+        )
+        for number, mistake in enumerate(mistakes)
+    ]
+
+
+def _verdict(
+    number: int,
+    mistake: Mistake,
+    accepted: dict[int, str],
+    refusals: Sequence[Apart],
+    known: bool,
+    undecided: str,
+) -> Verdict:
+    if mistake.still_there is not None:
+        return Verdict("refuted", f"the mistake is still there: {mistake.still_there}")
+    if number in accepted:
+        return Verdict("accepted", accepted[number])
+    if not known:
+        return Verdict("not run", undecided)
+    doubt = next((apart for apart in refusals if not apart.known), None)
+    if doubt is not None:
+        return Verdict("not run", doubt.why)
+    return Verdict("refuted", refusals[0].why if refusals else "the original has another training step")
+
+
+def _measures(
+    trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repair]
+) -> tuple[list[Repair], str]:
+    """What the judged version is held against, and why there is nothing, if so.
+
+    Where all that is wrong is which loss is given to whom, the rule itself is the measure, and no rewrite.
+    """
+    first = trial.seeds[0]
+    undecided = "gradfix has no repair of its own that runs, so there is nothing to compare"
+    models = [one for one in repairs if not one.choice and _stops(trial.repaired(one, first)) is None]
+    entries = frozenset(number for number, mistake in enumerate(mistakes) if mistake.entries)
+    rule = Repair(trial.before[1], entries, RULED, ruled=True)
+    try:
+        trial.corrections(first)
+    except intent.Undecided as why:
+        return models, undecided if models else str(why)
+    kept = trial.original(first, keep=True, through=True)
+    if _stops(kept) is not None or kept.ledger is None:
+        return models, undecided
+    if next(intent.outdated(kept.ledger), None) is not None:
+        # Its entries were computed with former weights, unless these are held still.
+        rule = replace(rule, fixed=frozenset(range(len(mistakes))), held=True)
+        return models or ([rule] if all(mistake.kept for mistake in mistakes) else []), undecided
+    if len(entries) == len(mistakes):
+        return [rule], undecided
+    return [*models, *([rule] if entries else [])], undecided
+
+
+RULED = "with its graphs kept and each loss given once to those that it is for"
+
+
+def _stopped(trial: Trial, seeds: Sequence[int]) -> Verdict | None:
+    """The verdict on a version that stops on one of these seeds."""
+    return next((Verdict(*why) for seed in seeds if (why := _stops(trial.judged(seed)))), None)
+
+
+def _stops(run: Recording) -> tuple[Judged, str] | None:
+    """Why a version that should run does not, if so."""
+    error = run.crash or run.uncaught
+    if error is not None and (error.autograd or error.type not in ("SystemExit",)):
+        return "refuted", f"it {claims.summary(run)}"
+    if run.ending in ("trouble", "died", "killed", "seconds") and len(run.steps) < 2:
+        return "not run", f"it {claims.summary(run)}"
+    if not run.steps and not run.backwards:
+        if run.optimizers:
+            return "refuted", "it makes no backward call"
+        return "not run", "it makes no backward call, and what `torch.autograd.grad` gives is not followed"
+    return None
