@@ -1,16 +1,13 @@
-"""Arguments that several commands take: how the script under test is run."""
-# Annotations are not put off here: typer reads them all, and would have to compile each.
+"""How a command line is taken apart and started."""
 
-import sys
-from collections.abc import Callable, Sequence
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperCommand
 
-from gradfix.core.codemod import Severity
 from gradfix.system.printable import printable
 
 
@@ -36,12 +33,6 @@ def start(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -
 
 _Mistake: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 """What can be wrong with arguments; typer gives it no name of its own."""
-
-
-class EnvironmentChoice(StrEnum):
-    """Which environment to make."""
-
-    AUTO = "auto"
 
 
 class RunsScripts(TyperCommand):
@@ -76,41 +67,3 @@ def script_arguments(context: typer.Context) -> tuple[str, ...]:
     """What stood after ``--`` on the command line of ``context``."""
     found: tuple[str, ...] = context.meta.get(ARGUMENTS, ())
     return found
-
-
-MinSeverity = Annotated[
-    Severity | None,
-    typer.Option("--min-severity", help="Only what is as bad as this or worse (default: warning)."),
-]
-Environment = Annotated[
-    EnvironmentChoice | None,
-    typer.Option("--env", help="Run both versions in an environment that is made for the project."),
-]
-Script = Annotated[
-    str | None,
-    typer.Option("--script", metavar="FILE", help="The script to run, where PATH is a module of it."),
-]
-Module = Annotated[
-    str | None,
-    typer.Option("-m", metavar="MODULE", help="Run MODULE, as `python -m` does."),
-]
-
-
-def environment(
-    choice: EnvironmentChoice | None, quiet: bool = False
-) -> Callable[[Sequence[Path]], str] | None:
-    """What makes the environment that is asked for, if one is: for scripts, its interpreter."""
-    if choice is None:
-        return None
-
-    def make(paths: Sequence[Path]) -> str:
-        from gradfix.cli.environment import executable_for
-        from gradfix.environment.errors import EnvironmentFailure
-
-        try:
-            return executable_for(paths, quiet=quiet)
-        except EnvironmentFailure as failure:
-            print(f"error: {printable(str(failure))}", file=sys.stderr)
-            raise typer.Exit(2) from failure
-
-    return make

@@ -17,16 +17,9 @@ import typer
 
 from gradfix.bot import secret
 from gradfix.bot.errors import DONE, PARTLY, USAGE, BotError, UsageError
-from gradfix.cli.arguments import (
-    Environment,
-    MinSeverity,
-    Module,
-    RunsScripts,
-    Script,
-    environment,
-    script_arguments,
-    start,
-)
+from gradfix.cli.arguments import RunsScripts, start
+from gradfix.cli.options import Environment, MinSeverity, Module, Python, Script, Select, Unsafe
+from gradfix.cli.preparing import wishes_of
 from gradfix.project import configuration as project
 from gradfix.project.source import Problem
 from gradfix.system.printable import printable, visible
@@ -36,6 +29,7 @@ if TYPE_CHECKING:
     from gradfix.bot.git import Git
     from gradfix.bot.publish import Done
     from gradfix.bot.secret import Token
+    from gradfix.pipeline.options import Wishes
 
 app = typer.Typer(
     help="Open pull requests with proved rewrites on GitHub, GitLab, Gitea and Forgejo. `plan` runs the code "
@@ -107,18 +101,10 @@ def plan(
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="Where the plan goes.")
     ] = PLAN,
-    select: Annotated[
-        list[str] | None,
-        typer.Option("--select", metavar="NAME", help="Only these codemods (NAME,NAME or repeated)."),
-    ] = None,
+    select: Select = None,
     min_severity: MinSeverity = None,
-    unsafe_fixes: Annotated[
-        bool, typer.Option("--unsafe-fixes", help="Also fixes that change what a running program learns.")
-    ] = False,
-    python: Annotated[
-        str | None,
-        typer.Option("--python", metavar="EXE", help="The interpreter to run both versions with."),
-    ] = None,
+    unsafe_fixes: Unsafe = False,
+    python: Python = None,
     env: Environment = None,
     script: Script = None,
     module: Module = None,
@@ -128,49 +114,19 @@ def plan(
 ) -> None:
     """Find, rewrite and prove; write down what is to be proposed. Runs the code, so it takes no token."""
 
-    def work() -> int:
-        from gradfix.bot import planning
-        from gradfix.pipeline.options import Wishes
-
-        found = secret.in_the_way(os.environ)
-        if verify and found:
-            unset = " ".join(f"-u {name}" for name in found)
-            raise UsageError(
-                f"{found[0]} is set, and plan runs code of the repository, which could read it; "
-                f"use: env {unset} gradfix bot plan"
-            )
-        names = None
-        if select is not None:
-            names = tuple(name.strip() for value in select for name in value.split(",") if name.strip())
-        wishes = Wishes(
-            select=names,
-            unsafe_fixes=unsafe_fixes,
-            min_severity=min_severity,
-            python=python,
-            environment=environment(env),
-            script=script,
-            module=module,
-            arguments=script_arguments(context),
-            verify=verify,
-            unproved=True,  # What is proposed is the maintainers' to decide (`unverified` in the settings).
-        )
-        made = planning.make(paths or [], wishes, _progress)
-        for problem in made.problems:
-            _say(f"error: {problem}", error=True)
-        for note in made.notes:
-            _say(f"note: {note}", error=True)
-        written = project.save(output, made.plan.dump().encode())
-        if isinstance(written, Problem):
-            raise UsageError(str(written))
-        groups = made.plan.groups
-        count = "1 pull request" if len(groups) == 1 else f"{len(groups)} pull requests"
-        _say(f"{output}: {count} for {made.plan.base[:12]}")
-        for name, changes in groups.items():
-            told = [f"{change.path} ({planning.outcomes_of(change)})" for change in changes]
-            _say(f"  {name}: {', '.join(told)}")
-        return PARTLY if made.problems else DONE
-
-    _guarded(work)
+    wishes = wishes_of(
+        context=context,
+        select=select,
+        unsafe_fixes=unsafe_fixes,
+        min_severity=min_severity,
+        python=python,
+        env=env,
+        script=script,
+        module=module,
+        verify=verify,
+        unproved=True,  # What is proposed is the maintainers' to decide (`unverified` in the settings).
+    )
+    _guarded(lambda: _write_plan(paths or [], wishes, output))
 
 
 @app.command()
@@ -262,7 +218,35 @@ def review(
     _guarded(work)
 
 
-# ---------------------------------------------------------------------------- what they share
+# ---------------------------------------------------------------------------- what they do
+
+
+def _write_plan(paths: Sequence[str], wishes: Wishes, output: str) -> int:
+    """Write the plan to the file ``output``, and say what is in it."""
+    from gradfix.bot import planning
+
+    found = secret.in_the_way(os.environ)
+    if wishes.verify and found:
+        unset = " ".join(f"-u {name}" for name in found)
+        raise UsageError(
+            f"{found[0]} is set, and plan runs code of the repository, which could read it; "
+            f"use: env {unset} gradfix bot plan"
+        )
+    made = planning.make(paths, wishes, _progress)
+    for problem in made.problems:
+        _say(f"error: {problem}", error=True)
+    for note in made.notes:
+        _say(f"note: {note}", error=True)
+    written = project.save(output, made.plan.dump().encode())
+    if isinstance(written, Problem):
+        raise UsageError(str(written))
+    groups = made.plan.groups
+    count = "1 pull request" if len(groups) == 1 else f"{len(groups)} pull requests"
+    _say(f"{output}: {count} for {made.plan.base[:12]}")
+    for name, changes in groups.items():
+        told = [f"{change.path} ({planning.outcomes_of(change)})" for change in changes]
+        _say(f"  {name}: {', '.join(told)}")
+    return PARTLY if made.problems else DONE
 
 
 @contextmanager

@@ -11,15 +11,16 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import typer
 
 from gradfix.cli.arguments import start
+from gradfix.cli.made import size_of, told
+from gradfix.cli.output import say, tell
 from gradfix.environment import build, cache, interpreters
-from gradfix.environment.build import Built, Plan
+from gradfix.environment.build import Plan
 from gradfix.environment.errors import EnvironmentFailure
-from gradfix.system.printable import printable
 from gradfix.system.progress import Display
 
 app = typer.Typer(
@@ -72,7 +73,7 @@ def env(
         else:
             code = _env([Path(path) for path in paths or ["."]], extra or [], python, dry_run, refresh, quiet)
     except EnvironmentFailure as failure:
-        _say(f"error: {failure}", sys.stderr)
+        tell(f"error: {failure}")
         code = 2
     raise typer.Exit(code)
 
@@ -83,34 +84,18 @@ def _env(
     needs = build.plan(paths, extra)
     if not quiet:
         for line in _described(needs, python):
-            _say(line)
+            say(line)
     if dry_run:
         return 0
     if not needs.requirements and not needs.imports:
-        _say("nothing beyond the standard library is needed")
+        say("nothing beyond the standard library is needed")
         return 0
     began = time.monotonic()
     with Display(sys.stderr, quiet=quiet) as display:
         built = build.ensure(needs, python=python, refresh=refresh, progress=display)
-    for line in _told(built, time.monotonic() - began, quiet=quiet):
-        _say(line)
+    for line in told(built, time.monotonic() - began, quiet=quiet):
+        say(line)
     return 1 if built.missing else 0
-
-
-def executable_for(paths: Sequence[Path], *, quiet: bool = False) -> str:
-    """The interpreter of an environment that is made for scripts, or was before; what it lacks is told on
-    standard error.
-
-    Raises:
-        EnvironmentFailure: if none can be made.
-    """
-    began = time.monotonic()
-    with Display(sys.stderr, quiet=quiet) as display:
-        built = build.ensure(paths, progress=display)
-    for line in _told(built, time.monotonic() - began, quiet=quiet):
-        if not line.startswith("use it with"):
-            _say(line if line.startswith("note: ") else f"note: {line}", sys.stderr)
-    return built.executable
 
 
 def _clean(paths: Sequence[str] | None, *, dry_run: bool, quiet: bool) -> None:
@@ -119,9 +104,9 @@ def _clean(paths: Sequence[str] | None, *, dry_run: bool, quiet: bool) -> None:
     removed = cache.clean()
     if not quiet:
         count = "1 environment" if removed.environments == 1 else f"{removed.environments} environments"
-        _say(f"removed {count} ({_size(removed.size)})")
+        say(f"removed {count} ({size_of(removed.size)})")
     if removed.in_use:
-        _say(f"note: {removed.in_use} in the making, and left alone", sys.stderr)
+        tell(f"note: {removed.in_use} in the making, and left alone")
 
 
 # ---------------------------------------------------------------------------- what is said
@@ -158,36 +143,3 @@ def _lacked(needs: Plan, python: str | None) -> Iterator[str]:
     for one in lacked:
         supplied = f"{one.distribution} ({one.origin})" if one.distribution else f"- {one.origin}"
         yield f"  {one.module.module:{width}}  {supplied}"
-
-
-def _told(built: Built, seconds: float, *, quiet: bool) -> Iterator[str]:
-    """What came of it."""
-    if not quiet:
-        for one in built.relaxed:
-            yield f"relaxed: {one.stated} -> {one.installed}: {one.why}"
-        for note in built.notes:
-            yield f"note: {note}"
-    for left in built.missing:
-        yield f"missing: {left.text} ({left.origin}): {left.why}"
-    if not quiet:
-        what = f"{len(built.installed)} distributions, {_size(built.size)}, Python {built.python}"
-        yield f"environment: {what}, {'used again' if built.reused else f'made in {seconds:.0f} s'}"
-        yield f"use it with: --env auto, or --python {built.executable}"
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}"
-        count /= 1000
-    return f"{count:.1f} GB"
-
-
-def _say(line: str, stream: TextIO | None = None) -> None:
-    """Print a line; what a project's files hold is no control sequence for the terminal."""
-    stream = stream or sys.stdout
-    try:
-        stream.write(f"{printable(line)}\n")
-        stream.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -239,7 +239,7 @@ CHANGING = {
 OPENS_OTHERWISE = {
     "gradfix.system.files": "it is the one way",
     "gradfix.cli.commands": "os.devnull",
-    "gradfix.cli.environment": "os.devnull",
+    "gradfix.cli.output": "os.devnull",
     "gradfix.system.store": "the cache, which may be lost: it is not synchronised",
     "gradfix.environment.cache": "the cache, a folder that only the user can write to",
     "gradfix.environment.build": "the cache",

@@ -11,7 +11,8 @@ import pytest
 from fakes import ROOT
 from typer.testing import CliRunner
 
-from gradfix.cli.commands import GanOrder, app
+from gradfix.cli.commands import app
+from gradfix.cli.options import GanOrder
 from gradfix.core.codemod import Way
 from gradfix.rules import catalog
 from gradfix.rules.gan_order import Order

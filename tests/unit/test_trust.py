@@ -435,7 +435,7 @@ def test_a_command_asks_at_a_terminal_before_it_begins(
     project: Path, canary: Path, terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment(project / ".venv", canary)
-    monkeypatch.setattr("gradfix.cli.commands._can_answer", lambda: terminal)
+    monkeypatch.setattr("gradfix.cli.preparing.can_answer", lambda: terminal)
     done = CliRunner().invoke(app, ["verify", "train.py"], input="n\n")
     question = (
         f"Start {project / '.venv/bin/python'}? It may have come with the code, and runs what is in it."

@@ -1,0 +1,74 @@
+"""What `gradfix apply` does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import typer
+
+from gradfix.cli.output import (
+    Printed,
+    complain,
+    hand_out_patch,
+    must_be_usable,
+    put,
+    put_all,
+    renderer,
+    save_evidence,
+    show_progress,
+    tell,
+)
+from gradfix.cli.preparing import prepared, settle_what_runs_get
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.options import Wishes
+from gradfix.report import text
+from gradfix.system import interrupts
+
+
+def apply(
+    where: Sequence[str], wishes: Wishes, printed: Printed, evidence: str, *, dry_run: bool, patch: str | None
+) -> NoReturn:
+    """Fix what is found in ``where``, say so, and end.
+
+    Args:
+        evidence: The folder that certificates go to.
+        dry_run: Print the patch, and write nothing.
+        patch: The file that the patch goes to, where the files themselves are not to be changed.
+    """
+    interrupts.say("nothing was written")
+    options = prepared(where, wishes)
+    settle_what_runs_get(where, options)
+    if wishes.verify and not dry_run:
+        must_be_usable(evidence)
+    show_progress(printed)
+    plan = pipeline.plan(where, options)
+    if dry_run or patch is not None:
+        made = pipeline.patch(plan)
+        hand_out_patch(made, patch, show=dry_run and not printed.as_json)
+    else:
+        plan = pipeline.write(plan)
+    if printed.as_json:
+        from gradfix.report import json
+
+        put(json.of_plan(plan))
+    elif not dry_run:
+        put_all(renderer().plan(plan))
+    if not printed.quiet and not printed.as_json:
+        # In a dry run the patch alone goes to standard output, so that it can be piped into git.
+        put(f"{text.summary_of_plan(plan, printed.verbose)}\n", sys.stderr if dry_run else sys.stdout)
+    complain(plan, printed)
+    if dry_run and not printed.quiet and not printed.as_json:
+        # Nothing else tells of them where the patch is all that is printed.
+        for line in text.missing_in_patch(plan):
+            tell(f"note: {line}")
+    withheld = sum(attempt.withheld for attempt in plan.attempts)
+    if withheld and not printed.quiet:
+        it = "it" if withheld == 1 else "them"
+        tell(f"note: {withheld} could not be proved; `--unproved` writes {it}")
+    if plan.unkept and not printed.quiet:
+        tell(f"note: `gradfix undo` cannot take this back: the journal {plan.unkept}")
+    if plan.was_run and not dry_run:
+        save_evidence(plan, evidence, printed)
+    raise typer.Exit(plan.exit_code)

@@ -1,0 +1,113 @@
+"""The options of commands, each stated once."""
+
+# Annotations are not put off here: typer reads them all, and would have to compile each.
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from gradfix.core.codemod import Severity, Way
+
+
+class OutputFormat(StrEnum):
+    """What to print findings as."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class FindingsFormat(StrEnum):
+    """What to print findings as, where nothing but findings is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    GITHUB = "github"
+    GITLAB = "gitlab"
+
+
+class EnvironmentChoice(StrEnum):
+    """Which environment to make."""
+
+    AUTO = "auto"
+
+
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[PATH]...", help="Files and folders; the current folder if none."),
+]
+Format = Annotated[OutputFormat, typer.Option("--output-format", help="What to print.")]
+Select = Annotated[
+    list[str] | None,
+    typer.Option("--select", metavar="NAME", help="Only these codemods (NAME,NAME or repeated)."),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="NAME", help="Without these codemods (NAME,NAME or repeated)."),
+]
+Codemods = Annotated[
+    list[str] | None, typer.Option("--codemods", metavar="DIR", help="A folder of further codemods.")
+]
+Unsafe = Annotated[
+    bool, typer.Option("--unsafe-fixes", help="Also fixes that change what a running program learns.")
+]
+Python = Annotated[
+    str | None, typer.Option("--python", metavar="EXE", help="The interpreter to run both versions with.")
+]
+Unsandboxed = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unsandboxed",
+        help="Where no sandbox is available, run the code with resource limits only.",
+    ),
+]
+Evidence = Annotated[str, typer.Option("--evidence", metavar="DIR", help="Where the certificates go.")]
+NoCache = Annotated[
+    bool,
+    typer.Option(
+        "--no-cache",
+        envvar="GRADFIX_NO_CACHE",
+        help="Look at every file anew, and keep nothing of what is found.",
+    ),
+]
+WayOption = Annotated[
+    Way | None,
+    typer.Option("--way", help="How to repair what can be repaired in several ways (see `explain --ways`)."),
+]
+Ways = Annotated[
+    bool, typer.Option("--compare", help="Prove the other ways to repair it too, and compare what they cost.")
+]
+
+
+class GanOrder(StrEnum):
+    """Who is trained first in each pass; as :class:`gradfix.rules.gan_order.Order` has it."""
+
+    GENERATOR = "generator-first"
+    DISCRIMINATOR = "discriminator-first"
+
+
+GanOrderOption = Annotated[
+    GanOrder | None,
+    typer.Option("--gan-order", help="Only rewrite which of two adversaries is trained first in each pass."),
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only what was found or done, and errors.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also name what could not be analysed.")]
+
+EVIDENCE = "gradfix-evidence"
+MinSeverity = Annotated[
+    Severity | None,
+    typer.Option("--min-severity", help="Only what is as bad as this or worse (default: warning)."),
+]
+Environment = Annotated[
+    EnvironmentChoice | None,
+    typer.Option("--env", help="Run both versions in an environment that is made for the project."),
+]
+Script = Annotated[
+    str | None,
+    typer.Option("--script", metavar="FILE", help="The script to run, where PATH is a module of it."),
+]
+Module = Annotated[
+    str | None,
+    typer.Option("-m", metavar="MODULE", help="Run MODULE, as `python -m` does."),
+]

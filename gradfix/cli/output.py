@@ -1,0 +1,160 @@
+"""What commands print."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
+
+import typer
+
+from gradfix.pipeline.results import FileReport, Patch, Plan, Report
+from gradfix.project import configuration as project
+from gradfix.project.source import Problem
+from gradfix.report import text
+from gradfix.system import interrupts
+from gradfix.system.printable import printable
+
+if TYPE_CHECKING:
+    from gradfix.verify.evidence import Evidence
+    from gradfix.verify.judging.results import Judgement
+
+
+class Printed(NamedTuple):
+    """What a command is to print."""
+
+    as_json: bool
+    verbose: bool
+    quiet: bool
+
+
+def show_progress(printed: Printed) -> None:
+    """Tell on a terminal what is being run; it may take minutes."""
+    if not printed.quiet:
+        from gradfix.system import progress
+
+        progress.show_on(sys.stderr)
+
+
+def refuse(message: str) -> NoReturn:
+    tell(f"error: {message}")
+    raise typer.Exit(2)
+
+
+def hand_out_patch(patch: Patch | Problem, file: str | None, *, show: bool) -> None:
+    """Write ``patch`` to ``file``, if there is one, and print it, if it is to be shown."""
+    if isinstance(patch, Problem):
+        refuse(str(patch))
+    if file is not None:
+        with interrupts.whole():
+            problem = project.save(file, patch.data)
+            interrupts.say("the patch was written" if problem is None else "nothing was written")
+        interrupts.check()
+        stop_for([problem] if problem else [])
+    if show:
+        put(patch.data)
+    if patch.data and not os.path.samefile(patch.folder, "."):
+        tell(f"note: the paths in the patch count from {patch.folder}")
+
+
+def must_be_usable(folder: str) -> None:
+    """End if no certificates could be written to ``folder``: what is run for them would be lost."""
+    from gradfix.report import evidence
+
+    stop_for([problem] if (problem := evidence.unusable(folder)) else [])
+
+
+def save_evidence(plan: Plan, folder: str, printed: Printed) -> None:
+    """Write the certificates to ``folder``, and say so."""
+    from gradfix.report import evidence
+
+    saved = evidence.save(plan, folder)
+    stop_for([saved] if isinstance(saved, Problem) else [])
+    if saved and not printed.quiet:
+        tell(f"note: the evidence is in {folder}")
+
+
+def complain(run: Report | Plan, printed: Printed) -> None:
+    """Say on standard error what could not be done."""
+    for problem in run.all_problems:
+        tell(f"error: {problem}")
+    if printed.quiet:
+        return
+    for path in run.empty:
+        tell(f"warning: no Python files found under {path}")
+    for file in run.files:
+        for message in file.notes if isinstance(file, FileReport) else ():
+            tell(f"note: {file.path}: {message}")
+        if printed.verbose:
+            for place in file.unanalysed:
+                tell(f"note: {file.path}:{place.line}: {text.described(place)}")
+            for message in file.messages:
+                tell(f"note: {file.path}: {message}")
+    if isinstance(run, Plan):
+        say_passed_over(attempt.evidence for file in run.files for attempt in file.attempts)
+
+
+def say_passed_over(runs: Iterable[Evidence | Judgement | None]) -> None:
+    """Say which interpreters would have come first and did not, each once."""
+    lines = dict.fromkeys(line for run in runs if run is not None for line in run.passed_over)
+    for line in lines:
+        tell(f"note: {line}")
+
+
+def stop_for(problems: Iterable[Problem]) -> None:
+    """End with exit code 2 if there are ``problems``."""
+    told = [f"error: {problem}" for problem in problems]
+    for line in told:
+        tell(line)
+    if told:
+        raise typer.Exit(2)
+
+
+def say(line: str) -> None:
+    """Print a line; what files hold is no control sequence for the terminal."""
+    put(f"{printable(line)}\n")
+
+
+def tell(line: str) -> None:
+    """Print a line about the work on standard error."""
+    put(f"{printable(line)}\n", sys.stderr)
+
+
+def _colour() -> bool:
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain
+
+
+def renderer() -> text.Text:
+    """What renders reports for standard output, which may be a terminal."""
+    if not sys.stdout.isatty():
+        return text.Text(_colour())
+    from shutil import get_terminal_size
+
+    return text.Text(_colour(), get_terminal_size().columns)
+
+
+def put_all(parts: Iterable[str]) -> None:
+    for part in parts:
+        put(part)
+
+
+def put(what: str | bytes, stream: TextIO | None = None) -> None:
+    """Print to ``stream`` (standard output), now.
+
+    If whoever reads has gone (``gradfix check | head``), the rest goes nowhere: the exit code still
+    says what was found.
+    """
+    stream = stream or sys.stdout
+    try:
+        if isinstance(what, bytes):
+            stream.buffer.write(what)
+        else:
+            stream.write(what)
+        stream.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError) and stream is not sys.stderr:
+            tell(f"error: the output cannot be written: {error.strerror}")
+            raise typer.Exit(2) from error

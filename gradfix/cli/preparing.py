@@ -1,0 +1,137 @@
+"""From what was asked for to the options of the pipeline; the user is asked about what runs may have."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from gradfix.cli.arguments import script_arguments
+from gradfix.cli.options import EnvironmentChoice
+from gradfix.cli.output import refuse, tell
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.options import Options, Refusal, Wishes, module_file
+from gradfix.system.printable import printable
+
+
+def settle_what_runs_get(paths: Sequence[str], options: Options) -> None:
+    """Say what the configuration lets runs have of the machine, for it may come with the code; on a terminal
+    ask about what the user has not allowed yet."""
+    if not options.verify:
+        return
+    from gradfix.pipeline.options import read_by_runs
+    from gradfix.verify.command import Command
+    from gradfix.verify.interpreter import choose_interpreter
+
+    asked = options.settings.verify
+    with _asking():
+        if options.interpreter is None and options.environment is None and can_answer():
+            for path in paths:
+                choose_interpreter(Path(path, "x.py") if os.path.isdir(path) else Path(path))
+        folders = read_by_runs(options.settings, ask=True)
+    for folder, decided in folders:
+        if decided.allowed:
+            told = f"runs may read {os.path.realpath(folder)}"
+        else:
+            told = f"runs do not get to read {folder}, which {decided.why}"
+            told += f": run `gradfix trust {shlex.quote(folder)}`" if decided.askable else ""
+        tell(f"note: {told} (readable in {options.settings.file})")
+    passed = Command(env=asked.env).variables()
+    for name in asked.env:
+        told = "runs get" if name in passed else "runs do not get"
+        tell(f"note: {told} the variable {name} (env in {options.settings.file})")
+
+
+def can_answer() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+@contextmanager
+def _asking() -> Iterator[None]:
+    """Have the user asked about what is not allowed yet, if there is a terminal to answer at."""
+    from gradfix.project import trust  # It needs what `check` does without.
+
+    def ask(question: str) -> bool:
+        sys.stderr.write(f"{printable(question)} A yes is remembered. [y/N] ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+    with trust.asking(ask) if can_answer() else nullcontext():
+        yield
+
+
+def wishes_of(
+    *,
+    context: typer.Context | None = None,
+    select: Sequence[str] | None = None,
+    ignore: Sequence[str] | None = None,
+    codemods: Sequence[str] | None = None,
+    env: EnvironmentChoice | None = None,
+    quiet: bool = False,
+    **others: Any,
+) -> Wishes:
+    """What is asked for by the options of a command.
+
+    Args:
+        context: Of a command after whose ``--`` stands what the script is called with.
+        quiet: Say nothing while an environment is made.
+        others: As the pipeline takes them.
+    """
+    return Wishes(
+        select=names_in(select),
+        ignore=names_in(ignore),
+        codemods=tuple(codemods or ()),
+        environment=_environment(env, quiet),
+        arguments=() if context is None else script_arguments(context),
+        **others,
+    )
+
+
+def _environment(choice: EnvironmentChoice | None, quiet: bool) -> Callable[[Sequence[Path]], str] | None:
+    """What makes the environment that is asked for, if one is: for scripts, its interpreter."""
+    if choice is None:
+        return None
+
+    def make(paths: Sequence[Path]) -> str:
+        from gradfix.cli.made import executable_for
+        from gradfix.environment.errors import EnvironmentFailure
+
+        try:
+            return executable_for(paths, quiet=quiet)
+        except EnvironmentFailure as failure:
+            refuse(str(failure))
+
+    return make
+
+
+def looked_at(paths: Sequence[str] | None, module: str | None) -> Sequence[str]:
+    """What is looked at: what is named, else the file of the module that is run, else the current folder."""
+    if paths or module is None:
+        return paths or ["."]
+    file = module_file(module)
+    return [file] if file is not None else ["."]
+
+
+def names_in(values: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The names in a repeatable option whose values may hold several, separated by commas."""
+    if values is None:
+        return None
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+
+def prepared(paths: Sequence[str], wishes: Wishes, *, configured: bool = True) -> Options:
+    try:
+        os.getcwd()
+    except OSError:
+        refuse("the current folder has been removed")
+    with _asking() if wishes.verify else nullcontext():
+        options = pipeline.prepare(paths, wishes, configured=configured)
+    if isinstance(options, Refusal):
+        refuse(options.message)
+    return options
