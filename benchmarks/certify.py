@@ -28,8 +28,8 @@ from gradfix.pipeline.main import Options, Wishes
 from gradfix.project import source
 from gradfix.project.source import Source
 from gradfix.verify.jobs import Limits
-from gradfix.verify.trial import Rewrite
 from gradfix.verify.runner import run_once, servers_kept
+from gradfix.verify.trial import Rewrite
 from gradfix.verify.verification import verify_rewrites
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from gradfix.verify.command import Command, CommandError, of_module
-from gradfix.verify.recording.records import Recording
 from gradfix.verify.jobs import Job, Limits
-from gradfix.verify.runner import Runner
-from gradfix.verify.reruns import completed, overwhelmed
 from gradfix.verify.obstacles import obstacle
+from gradfix.verify.recording.records import Recording
+from gradfix.verify.reruns import completed, overwhelmed
+from gradfix.verify.runner import Runner
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor, Value, tensors_in
-from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Span
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
+from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
 from gradfix.rules.edits import (
     detach_at,

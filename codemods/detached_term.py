@@ -41,7 +41,8 @@ from collections.abc import Iterator
 from gradfix.autograd.cuts import DeadTerm, dead_terms, of_gradient
 from gradfix.autograd.graph import Node
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
+from gradfix.core.span import Span
 from gradfix.rules.edits import constructed, creating_graph, line, note, offered, receiver, shown, stepped
 
 

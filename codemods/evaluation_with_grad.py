@@ -49,7 +49,8 @@ from gradfix.autograd.questions import walked_by_any
 from gradfix.autograd.relevance import Relevance, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Decorate, Edit, Effect, Enclose, Finding, Fix, Severity, Span
+from gradfix.core.codemod import Decorate, Edit, Effect, Enclose, Finding, Fix, Severity
+from gradfix.core.span import Span
 from gradfix.core.syntax import LOOPS
 from gradfix.rules.edits import note, torch_name
 

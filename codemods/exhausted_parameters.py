@@ -38,7 +38,8 @@ from gradfix.autograd.graph import Clip, Exhausted
 from gradfix.autograd.questions import of_kind
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
+from gradfix.core.span import Span
 from gradfix.rules.edits import note, offered, shown
 
 RAISED = "optimizer got an empty parameter list"

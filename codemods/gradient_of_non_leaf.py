@@ -57,9 +57,9 @@ from gradfix.core.codemod import (
     ReplaceExpression,
     ReplaceStatement,
     Severity,
-    Span,
 )
 from gradfix.core.segments import call_method
+from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules.edits import asking, insert, line, note, offered, shown
 

@@ -55,8 +55,8 @@ from gradfix.core.codemod import (
     InsertStatement,
     ReplaceExpression,
     Severity,
-    Span,
 )
+from gradfix.core.span import Span
 from gradfix.rules.edits import network, note, offered, receiver, shown
 
 

@@ -51,7 +51,8 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Opaque, Sequence, Tensor
-from gradfix.core.codemod import Effect, Finding, Fix, Span
+from gradfix.core.codemod import Effect, Finding, Fix
+from gradfix.core.span import Span
 from gradfix.core.syntax import LOOPS
 from gradfix.rules.edits import detach_at, note, shown, targets_in
 

@@ -59,9 +59,10 @@ from gradfix.autograd.questions import (
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor, Value
-from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression
 from gradfix.core.intent import doubt
 from gradfix.core.segments import call_method, enclosed
+from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
 from gradfix.rules.edits import (
     add_retain,

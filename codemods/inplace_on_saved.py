@@ -54,8 +54,9 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.layers import INPLACE
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module
-from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, ReplaceExpression
 from gradfix.core.segments import call_method
+from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules.diagnosis import Diagnosis, diagnose
 from gradfix.rules.edits import insert, line, note, offered, receiver, shown

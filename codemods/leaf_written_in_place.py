@@ -52,7 +52,8 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import SummaryTensor
-from gradfix.core.codemod import Claim, Effect, Enclose, Finding, Fix, Span
+from gradfix.core.codemod import Claim, Effect, Enclose, Finding, Fix
+from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules.edits import asking, line, not_asking, note, offered, shown, torch_name
 from gradfix.rules.out_of_place import bound_anew, bound_at, held_by

@@ -61,7 +61,8 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import swapped
 from gradfix.autograd.values import Tensor, Value, tensors_in
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
+from gradfix.core.span import Span
 from gradfix.rules import conditional_steps as guards
 from gradfix.rules.edits import constructed, insert, note, offered, only_for, receiver, stepped
 

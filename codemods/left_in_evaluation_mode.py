@@ -46,7 +46,8 @@ from gradfix.autograd.modes import depends_on_mode
 from gradfix.autograd.questions import backwards, calls_in
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Span
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
+from gradfix.core.span import Span
 from gradfix.rules.edits import insert, names_bound, names_read, network, note, offered, shown
 
 

@@ -40,7 +40,8 @@ from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.questions import backwards, steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, RemoveStatement, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, RemoveStatement
+from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
 from gradfix.rules.edits import line, note, offered, receiver, retain_argument, stepped
 

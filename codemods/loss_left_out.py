@@ -37,7 +37,8 @@ from gradfix.autograd.graph import Backward, Node, OptimizerState, reach
 from gradfix.autograd.questions import backwards, first_step
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Finding, Span
+from gradfix.core.codemod import Finding
+from gradfix.core.span import Span
 from gradfix.rules.edits import line, note, receiver, shown
 
 

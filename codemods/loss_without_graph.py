@@ -43,7 +43,8 @@ from collections.abc import Iterator
 from gradfix.autograd.cuts import Graphless, graphless
 from gradfix.autograd.graph import Cut, Leaf
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression
+from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules.edits import constructed, creating_graph, line, note, offered, receiver, shown, stepped
 

@@ -55,7 +55,8 @@ from gradfix.autograd.questions import backwards, between, of_kind, steps, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.values import Optimizer
-from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Span
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
+from gradfix.core.span import Span
 from gradfix.rules.edits import (
     alone,
     constructed,

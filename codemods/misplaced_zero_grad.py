@@ -70,7 +70,8 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import misdirected
 from gradfix.autograd.values import Module, Optimizer
-from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement, Span
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement
+from gradfix.core.span import Span
 from gradfix.core.syntax import LOOPS
 from gradfix.rules import conditional_steps as guards
 from gradfix.rules.edits import clearing_place, insert, move, note, offered, receiver, stepped

@@ -39,7 +39,8 @@ from gradfix.autograd.questions import of_kind, steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.values import Scaler
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix
+from gradfix.core.span import Span
 from gradfix.rules.edits import insert, note, offered, shown
 
 RAISED = "step() has already been called since the last update()"

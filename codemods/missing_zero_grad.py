@@ -49,7 +49,8 @@ from gradfix.autograd.graph import Backward, HandStep, Step
 from gradfix.autograd.questions import adding_up, calls_in, consuming_again, of_kind, uncleared, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
+from gradfix.core.span import Span
 from gradfix.rules.conditional_steps import cleared_otherwise
 from gradfix.rules.edits import binding_loop, clearing_place, insert, network, note, stepped, stepping
 

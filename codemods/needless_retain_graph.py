@@ -45,7 +45,8 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, tensors_in
-from gradfix.core.codemod import Effect, Finding, Fix, Severity, Span
+from gradfix.core.codemod import Effect, Finding, Fix, Severity
+from gradfix.core.span import Span
 from gradfix.rules.edits import drop_retain, note, receiver, retain_argument
 
 

@@ -41,7 +41,8 @@ from gradfix.autograd.graph import OptimizerState, Step
 from gradfix.autograd.questions import steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix
+from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules.conditional_steps import assigned_again
 from gradfix.rules.edits import line, move, names_bound, names_read, note, offered, stepped

@@ -35,7 +35,8 @@ from gradfix.autograd.graph import Overlap
 from gradfix.autograd.questions import of_kind
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, RemoveArgument, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, RemoveArgument, ReplaceExpression
+from gradfix.core.span import Span
 from gradfix.rules.edits import line, note, offered, shown
 
 ASKS = ("parameters", "named_parameters")

@@ -38,7 +38,8 @@ from gradfix.autograd.graph import ZeroGrad
 from gradfix.autograd.questions import backwards, steps, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Severity, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Severity
+from gradfix.core.span import Span
 from gradfix.rules.accumulation import Waiting, counts_from_start, waiting
 from gradfix.rules.edits import line, note, offered, stepped
 

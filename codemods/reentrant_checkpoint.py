@@ -34,7 +34,8 @@ from gradfix.autograd.graph import Checkpoint, OptimizerState
 from gradfix.autograd.questions import of_kind, steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
+from gradfix.core.span import Span
 from gradfix.rules.edits import line, note, offered, shown, stepped, with_argument
 
 

@@ -36,7 +36,8 @@ from gradfix.autograd.graph import OptimizerState, Replacement
 from gradfix.autograd.questions import backwards, of_kind
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix
+from gradfix.core.span import Span
 from gradfix.rules.edits import move, names_bound, names_read, note, offered, shown, stepped
 
 

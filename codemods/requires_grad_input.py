@@ -34,7 +34,8 @@ from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
 from gradfix.autograd.questions import backwards, of_kind
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix
+from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
 from gradfix.rules.edits import asking, line, not_asking, note, offered, receiver, shown
 

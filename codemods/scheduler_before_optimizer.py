@@ -40,7 +40,8 @@ from gradfix.autograd.graph import Advance, Path, Step
 from gradfix.autograd.questions import of_kind, steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix
+from gradfix.core.span import Span
 from gradfix.rules.edits import constructed, move, note, offered, shown, stepped
 
 

@@ -93,9 +93,9 @@ from gradfix.core.codemod import (
     MoveStatement,
     RemoveStatement,
     ReplaceExpression,
-    Span,
     Way,
 )
+from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose, feeding, stale_step
 from gradfix.rules.edits import (
     constructed,

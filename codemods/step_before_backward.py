@@ -53,7 +53,8 @@ from gradfix.autograd.questions import (
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import misdirected
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
+from gradfix.core.span import Span
 from gradfix.rules.edits import move, note, offered, receiver, stepped
 
 

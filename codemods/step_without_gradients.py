@@ -64,7 +64,8 @@ from gradfix.autograd.questions import (
 )
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression
+from gradfix.core.span import Span
 from gradfix.rules.edits import line, note, offered, receiver, shown, stepped
 
 

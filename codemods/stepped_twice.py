@@ -41,7 +41,8 @@ from gradfix.autograd.questions import backwards, between, steps, steps_in, zero
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import misdirected
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement
+from gradfix.core.span import Span
 from gradfix.rules.edits import constructed, line, note, offered, receiver, stepped
 
 

@@ -34,7 +34,8 @@ from collections.abc import Hashable, Iterator
 from gradfix.autograd.questions import backwards, owner
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
+from gradfix.core.span import Span
 from gradfix.rules.edits import constructed, detach_at, note, offered, receiver, shown, stepped
 from gradfix.rules.targets import TrainedTarget, bootstrapped, trained_target
 

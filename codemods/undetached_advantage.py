@@ -46,7 +46,8 @@ from gradfix.autograd.graph import Backward, Edge, Node
 from gradfix.autograd.questions import backwards, calls_in, first_step
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span, Way
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Way
+from gradfix.core.span import Span
 from gradfix.rules.edits import constructed, detach_at, note, offered, only_for, receiver, shown, stepped
 from gradfix.rules.targets import LIKELIHOODS, OF_A_DISTRIBUTION, likelihood
 

@@ -73,18 +73,8 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Entry, Program
 from gradfix.autograd.values import Tensor, Value
-from gradfix.core.codemod import (
-    Claim,
-    Edit,
-    Effect,
-    Enclose,
-    Finding,
-    Fix,
-    Note,
-    ReplaceExpression,
-    Span,
-    Way,
-)
+from gradfix.core.codemod import Claim, Edit, Effect, Enclose, Finding, Fix, Note, ReplaceExpression, Way
+from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, adversary, diagnose, feeding, leaking, reused
 from gradfix.rules.edits import (
     constructed,

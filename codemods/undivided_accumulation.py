@@ -37,7 +37,8 @@ from gradfix.autograd.entries import ONE, multiples_of, operation
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.questions import backwards
 from gradfix.autograd.training_step import Entry, Program
-from gradfix.core.codemod import Finding, Severity, Span
+from gradfix.core.codemod import Finding, Severity
+from gradfix.core.span import Span
 from gradfix.rules.accumulation import Waiting, waiting
 from gradfix.rules.edits import note, receiver, stepped
 

@@ -39,7 +39,8 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
+from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules.edits import line, note, offered, shown
 from gradfix.rules.out_of_place import bound_anew, bound_at, held_by, out_of_place, read_again, renamed

@@ -45,7 +45,8 @@ from gradfix.autograd.questions import backwards, steps
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.turns import Misdirected, misdirected
-from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression
+from gradfix.core.span import Span
 from gradfix.rules.edits import constructed, line, note, offered, receiver, stepped, stepping
 
 

@@ -58,8 +58,8 @@ from gradfix.autograd.values import (
     Value,
     graphs_in,
 )
-from gradfix.core.codemod import Span
 from gradfix.core.segments import Lines
+from gradfix.core.span import Span
 
 BUDGET = 40_000
 """Statements that one run may execute; far beyond what a training script takes (a few thousand)."""

@@ -7,7 +7,6 @@ Nothing here imports libcst, torch or anything slow: ``gradfix check`` loads thi
 
 from __future__ import annotations
 
-import ast
 import enum
 import re
 from collections.abc import Callable, Iterable
@@ -15,6 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from gradfix.core.span import Span
 
 if TYPE_CHECKING:
     from gradfix.autograd.training_step import Program
@@ -63,31 +64,6 @@ class Way(enum.StrEnum):
     FREEZE = "freeze"
     REORDER = "reorder"
     INPUTS = "inputs"
-
-
-class Span(NamedTuple):
-    """A stretch of source in the terms of :mod:`ast`.
-
-    Lines count from 1, columns from 0 **in UTF-8 bytes**; the end is exclusive.
-    """
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-    @classmethod
-    def of(cls, node: ast.expr | ast.stmt | ast.keyword) -> Span:
-        """The span of an ``ast`` node (decorators are not part of a statement's span)."""
-        assert node.end_lineno is not None and node.end_col_offset is not None
-        return cls(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
-
-    def contains(self, other: Span) -> bool:
-        """Whether ``other`` lies within this span."""
-        return (self.line, self.column) <= (other.line, other.column) and (
-            other.end_line,
-            other.end_column,
-        ) <= (self.end_line, self.end_column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +155,6 @@ Edit = (
     | Decorate
     | Enclose
 )
-
 
 SEVERITY = "Severity: "
 """How the paragraph of a codemod's documentation begins whose next word is the severity of its findings."""

@@ -1,4 +1,4 @@
-"""Exact pieces of a source text by :class:`~gradfix.core.codemod.Span`, and code built from them.
+"""Exact pieces of a source text by :class:`~gradfix.core.span.Span`, and code built from them.
 
 Codemods use this while they only look, so nothing here imports libcst.
 """
@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import accumulate
 from operator import add
 
-from gradfix.core.codemod import Span
+from gradfix.core.span import Span
 
 # The line ends of CPython's tokenizer. `str.splitlines` would also split at form feeds and others.
 _LINE = re.compile(rb"[^\r\n]*(\r\n|\r|\n|\Z)")

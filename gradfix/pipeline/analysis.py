@@ -7,7 +7,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradfix.core.codemod import Finding, Span, rated
+from gradfix.core.codemod import Finding, rated
+from gradfix.core.span import Span
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.placing import placed
 from gradfix.project.source import Problem, Source

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradfix
 from gradfix import __version__
-from gradfix.core import codemod
+from gradfix.core import codemod, span
 from gradfix.pipeline.results import FileReport, Reported
 from gradfix.project import traces
 from gradfix.project.source import MAX_BYTES
@@ -176,7 +176,7 @@ def _python_files(folder: str) -> Iterator[str]:
 _PARTS: dict[str, Callable[..., Any]] = {
     part.__name__: part
     for part in (
-        *(FileReport, Reported, codemod.Finding, codemod.Note, codemod.Span, codemod.Fix, codemod.Claim),
+        *(FileReport, Reported, codemod.Finding, codemod.Note, span.Span, codemod.Fix, codemod.Claim),
         codemod.Unanalysed,
         *(
             codemod.Effect,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from gradfix.core.codemod import Finding, Span
+from gradfix.core.codemod import Finding
+from gradfix.core.span import Span
 from gradfix.pipeline.analysis import Analysis, identity_of, reported_by
 from gradfix.pipeline.choosing import compared, line_map
 from gradfix.pipeline.options import Options

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from gradfix.core.codemod import Finding, Fix, InsertStatement, MoveStatement, Note, Span
+from gradfix.core.codemod import Finding, Fix, InsertStatement, MoveStatement, Note
+from gradfix.core.span import Span
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

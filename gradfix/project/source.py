@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from gradfix.core.codemod import Span
+from gradfix.core.span import Span
 from gradfix.system import files
 
 MAX_BYTES = 4 * 1024 * 1024

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from gradfix.core.codemod import Finding, Span
+from gradfix.core.codemod import Finding
+from gradfix.core.span import Span
 from gradfix.project.source import character_column
 from gradfix.system.printable import characters, printable
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradfix.core.codemod import Span
+from gradfix.core.span import Span
 from gradfix.pipeline import certificate
 from gradfix.pipeline.results import Attempt, FileReport, Judged, Plan, Repaired, Report, Reported
 from gradfix.project.source import Problem, character_column, split_lines

@@ -26,9 +26,9 @@ from gradfix.core.codemod import (
     RemoveStatement,
     ReplaceExpression,
     ReplaceStatement,
-    Span,
 )
 from gradfix.core.segments import Lines, has_to_be_enclosed, meaning
+from gradfix.core.span import Span
 from gradfix.rewriting.tree import NEWLINE, Beside, Code, Extent, Put, Refused, Tree, Work, transform
 
 Gap = tuple[int, int]

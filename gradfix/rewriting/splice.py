@@ -23,9 +23,9 @@ from gradfix.core.codemod import (
     RemoveArgument,
     ReplaceExpression,
     ReplaceStatement,
-    Span,
 )
 from gradfix.core.segments import Lines, has_to_be_enclosed, meaning
+from gradfix.core.span import Span
 
 CUTTING = (
     InsertStatement,

@@ -21,8 +21,8 @@ from gradfix.core.codemod import (
     RemoveStatement,
     ReplaceExpression,
     ReplaceStatement,
-    Span,
 )
+from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

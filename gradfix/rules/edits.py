@@ -18,9 +18,9 @@ from gradfix.core.codemod import (
     Note,
     RemoveArgument,
     ReplaceExpression,
-    Span,
 )
 from gradfix.core.segments import call_method, source_segment
+from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules import conditional_steps as guards
 

@@ -40,7 +40,8 @@ from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.questions import backwards, calls_in, owner, steps, zeros
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Claim, Codemod, Effect, Finding, Fix, Span, Way
+from gradfix.core.codemod import Claim, Codemod, Effect, Finding, Fix, Way
+from gradfix.core.span import Span
 from gradfix.rules.edits import note, offered, stepped
 from gradfix.rules.phases import turned_round
 

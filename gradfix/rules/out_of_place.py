@@ -11,8 +11,9 @@ from gradfix.autograd import operators
 from gradfix.autograd.graph import Change
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Edit, ReplaceStatement, Span
+from gradfix.core.codemod import Edit, ReplaceStatement
 from gradfix.core.segments import enclosed
+from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 
 

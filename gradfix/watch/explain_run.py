@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from gradfix.core.codemod import Finding, Note, Span
+from gradfix.core.codemod import Finding, Note
 from gradfix.core.errors import WORDS
+from gradfix.core.span import Span
 from gradfix.pipeline.results import Explanation
 from gradfix.project import source
 from gradfix.project.source import Source

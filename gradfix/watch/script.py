@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from gradfix.core.codemod import Span
+from gradfix.core.span import Span
 from gradfix.project.source import Source
 
 CALLS = frozenset({"backward", "manual_backward", "grad", "step"})

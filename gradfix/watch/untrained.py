@@ -10,7 +10,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradfix.core.codemod import Finding, Note, Span
+from gradfix.core.codemod import Finding, Note
+from gradfix.core.span import Span
 from gradfix.pipeline.results import Explanation
 from gradfix.watch.explain_run import Story, listed, shown
 from gradfix.watch.script import CUTS, ScriptFile, last_line, last_name

@@ -17,7 +17,8 @@ Before: ``{word}``. After: another word.
 
 import ast
 
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression
+from gradfix.core.span import Span
 
 
 def find(program):

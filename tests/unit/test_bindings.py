@@ -7,7 +7,8 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix.core.codemod import InsertStatement, ReplaceExpression, Span
+from gradfix.core.codemod import InsertStatement, ReplaceExpression
+from gradfix.core.span import Span
 from gradfix.rewriting.rewrite import apply_fixes
 from gradfix.rules import bindings
 

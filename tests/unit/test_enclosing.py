@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from gradfix.core.codemod import Decorate, Edit, Enclose, Span
+from gradfix.core.codemod import Decorate, Edit, Enclose
+from gradfix.core.span import Span
 from gradfix.rewriting.rewrite import apply_fixes
 from gradfix.rewriting.splice import spliced
 

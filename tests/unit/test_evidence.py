@@ -10,7 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix
+from gradfix.core.span import Span
 from gradfix.pipeline.results import Attempt, Outcome, Plan, Repaired
 from gradfix.project.source import Problem
 from gradfix.report import evidence

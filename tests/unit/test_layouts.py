@@ -171,7 +171,8 @@ def test_no_fix_is_promised_where_the_encoding_does_not_give_the_bytes_back(
 def test_what_would_be_no_program_is_not_promised() -> None:
     text = "def f():\n    if g:\n        pass\n    global opt\n    opt = 1\n"
     tree = ast.parse(text)
-    from gradfix.core.codemod import InsertStatement, Span
+    from gradfix.core.codemod import InsertStatement
+    from gradfix.core.span import Span
 
     (function,) = tree.body
     assert isinstance(function, ast.FunctionDef)

@@ -15,7 +15,8 @@ from test_printable import HOSTILE, acts
 from typer.testing import CliRunner
 
 from gradfix.cli.commands import app
-from gradfix.core.codemod import Finding, Severity, Span
+from gradfix.core.codemod import Finding, Severity
+from gradfix.core.span import Span
 from gradfix.pipeline.results import FileReport, Report, Reported
 from gradfix.report import sarif
 from gradfix.rules import catalog

@@ -8,7 +8,8 @@ from textwrap import indent
 
 import pytest
 
-from gradfix.core.codemod import Edit, ReplaceStatement, Span
+from gradfix.core.codemod import Edit, ReplaceStatement
+from gradfix.core.span import Span
 from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.main import Options, Wishes
 from gradfix.project import source

@@ -15,7 +15,8 @@ from fakes import ROOT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradfix.core.codemod import Finding, Note, Span
+from gradfix.core.codemod import Finding, Note
+from gradfix.core.span import Span
 from gradfix.pipeline.results import (
     Attempt,
     Explanation,

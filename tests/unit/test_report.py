@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gradfix.core.codemod import Finding, Note, Span
+from gradfix.core.codemod import Finding, Note
+from gradfix.core.span import Span
 from gradfix.report.excerpt import WIDTH, Row, excerpt
 
 

@@ -19,9 +19,9 @@ from gradfix.core.codemod import (
     RemoveArgument,
     RemoveStatement,
     ReplaceExpression,
-    Span,
 )
 from gradfix.core.segments import Lines, call_method, source_segment
+from gradfix.core.span import Span
 from gradfix.rewriting.rewrite import Rewrite, apply_fixes
 
 Where = Literal["before", "after"]

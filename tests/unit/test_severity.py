@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from fakes import gradfix, write_codemod
 
-from gradfix.core.codemod import SEVERITY, Claim, Effect, Finding, Fix, Severity, Span, rated
+from gradfix.core.codemod import SEVERITY, Claim, Effect, Finding, Fix, Severity, rated
+from gradfix.core.span import Span
 from gradfix.rules import catalog
 from gradfix.watch import running as watching
 

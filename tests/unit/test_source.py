@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradfix.core.codemod import Span
+from gradfix.core.span import Span
 from gradfix.project.source import (
     MAX_BYTES,
     Problem,

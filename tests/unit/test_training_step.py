@@ -13,7 +13,7 @@ from gradfix.autograd.graph import Backward
 from gradfix.autograd.questions import uncleared
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import BUDGET, MANY_CALLS, Program, analyze
-from gradfix.core.codemod import Span
+from gradfix.core.span import Span
 from gradfix.rules import catalog
 
 NETWORK = """\

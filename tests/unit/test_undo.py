@@ -13,7 +13,8 @@ from fakes import git, standard_codemods
 from typer.testing import CliRunner, Result
 
 from gradfix.cli.commands import app
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
+from gradfix.core.codemod import Claim, Effect, Finding, Fix
+from gradfix.core.span import Span
 from gradfix.pipeline import journal
 from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.results import Attempt, Outcome, Plan, Repaired

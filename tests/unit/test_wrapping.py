@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from gradfix.core.codemod import Finding, Note, Span
+from gradfix.core.codemod import Finding, Note
+from gradfix.core.span import Span
 from gradfix.pipeline.results import FileReport, Report, Reported
 from gradfix.report.text import Text
 

@@ -14,7 +14,8 @@ from functools import lru_cache
 
 from syntax import FUNCTIONS, LOOPS, Code, Plan, Project, method_of, without_head
 
-from gradfix.core.codemod import MoveStatement, RemoveStatement, ReplaceExpression, Span
+from gradfix.core.codemod import MoveStatement, RemoveStatement, ReplaceExpression
+from gradfix.core.span import Span
 from gradfix.rules.edits import targets_in
 
 Loop = ast.For | ast.While | ast.AsyncFor

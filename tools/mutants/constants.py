@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 from syntax import NO_TENSORS, Code, Plan, method_of, receiver
 
-from gradfix.core.codemod import Edit, RemoveStatement, ReplaceExpression, Span
+from gradfix.core.codemod import Edit, RemoveStatement, ReplaceExpression
+from gradfix.core.span import Span
 
 LOSS = re.compile(r"loss|crit|bce|mse|l1|nll|kl|entropy|\bF\.|log|print|save|write|append", re.IGNORECASE)
 CUTTING = ("detach", "item")

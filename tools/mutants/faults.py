@@ -32,7 +32,8 @@ from syntax import (
     without_head,
 )
 
-from gradfix.core.codemod import Edit, MoveStatement, RemoveStatement, ReplaceExpression, Span
+from gradfix.core.codemod import Edit, MoveStatement, RemoveStatement, ReplaceExpression
+from gradfix.core.span import Span
 from gradfix.rewriting.rewrite import apply_fixes
 
 DETACHING = re.compile(r"\.detach_?\(\)|\.data\b|\brepackage\w*\(")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradfix.verify import claims
-from gradfix.verify.recording.records import Recording
 from gradfix.verify.jobs import Job, Limits
+from gradfix.verify.recording.records import Recording
 from gradfix.verify.runner import Runner
 
 STAGE = Path(__file__).with_name("stage.py").read_text(encoding="utf-8")

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 
 from syntax import NOT_OPTIMIZERS, Code, Plan, holds, is_call, receiver
 
-from gradfix.core.codemod import MoveStatement, RemoveStatement, Span
+from gradfix.core.codemod import MoveStatement, RemoveStatement
+from gradfix.core.span import Span
 
 CLIPS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "clip_grad_value"})
 LONGEST = 4

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from gradfix.core.codemod import Edit, Span
+from gradfix.core.codemod import Edit
 from gradfix.core.segments import Lines
+from gradfix.core.span import Span
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.While, ast.AsyncFor)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 from syntax import NOT_OPTIMIZERS, Code, Plan, receiver
 
-from gradfix.core.codemod import MoveStatement, ReplaceExpression, Span
+from gradfix.core.codemod import MoveStatement, ReplaceExpression
+from gradfix.core.span import Span
 
 OPTIMIZERS = re.compile(r"^(Adam\w*|SGD|RMSprop|Ada\w+|NAdam|RAdam|LBFGS|Lion|Lamb)$")
 
