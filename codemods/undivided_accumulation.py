@@ -33,10 +33,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradfix.autograd.entries import ONE, multiples_of, operation
+from gradfix.autograd.model_ledger import ONE, multiples_of, operation
 from gradfix.autograd.graph import Backward
-from gradfix.autograd.questions import backwards
-from gradfix.autograd.training_step import Entry, Program
+from gradfix.autograd.trace_queries import backwards
+from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.codemod import Finding, Severity
 from gradfix.core.span import Span
 from gradfix.rules.accumulation import Waiting, waiting
@@ -54,18 +54,18 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each sum of means over micro-batches that a step consumes."""
     if "reduction" in program.text or "size_average" in program.text:
         return
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     for entry in program.entries:
         for one in waiting(program, entry.usual):
-            if one.step.site not in told and _undivided(entry, one):
-                told.add(one.step.site)
+            if one.step.site not in reported and _undivided(entry, one):
+                reported.add(one.step.site)
                 yield _finding(program, one)
 
 
-def _undivided(entry: Entry, one: Waiting) -> bool:
+def _undivided(entry: EntryPoint, one: Waiting) -> bool:
     """Whether a loss is a sum of means, none of which is scaled, whichever way conditions go."""
     for run in entry.runs:
-        if run.grad_reads or run.strangers or run.clipped:
+        if run.grad_reads or run.external_optimizers or run.clipped:
             return False
         if not all(_plain(b) for b in backwards(run) if b.site is one.backward.site):
             return False
@@ -85,16 +85,16 @@ def _plain(backward: Backward) -> bool:
 
 def _finding(program: Program, one: Waiting) -> Finding:
     loss = receiver(program, one.backward)
-    name, passes = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
+    name, iterations = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
     assert isinstance(one.backward.site, ast.Call)
     return Finding(
         "undivided-accumulation",
-        f"`{name}` consumes `{passes}` losses at once, and `{loss}` is not divided by that",
+        f"`{name}` consumes `{iterations}` losses at once, and `{loss}` is not divided by that",
         Span.of(one.backward.site),
         (
             note(one.backward.site, "each pass adds the gradient of a mean over its own batch"),
-            note(one.step.site, f"this step waits for `{passes}` of them"),
+            note(one.step.site, f"this step waits for `{iterations}` of them"),
         ),
         severity=Severity.INFO,
-        advice=f"differentiate `{loss} / {passes}`",
+        advice=f"differentiate `{loss} / {iterations}`",
     )

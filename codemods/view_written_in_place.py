@@ -34,7 +34,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Change
-from gradfix.autograd.questions import refused
+from gradfix.autograd.trace_queries import refused
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program

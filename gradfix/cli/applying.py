@@ -21,14 +21,14 @@ from gradfix.cli.output import (
     tell,
 )
 from gradfix.cli.preparing import prepared, settle_what_runs_get
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.options import Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.options import RequestedOptions
 from gradfix.report import text
 from gradfix.system import interrupts
 
 
 def apply(
-    where: Sequence[str], wishes: Wishes, printed: Printed, evidence: str, *, dry_run: bool, patch: str | None
+    where: Sequence[str], requested: RequestedOptions, printed: Printed, evidence: str, *, dry_run: bool, patch: str | None
 ) -> NoReturn:
     """Fix what is found in ``where``, say so, and end.
 
@@ -38,17 +38,17 @@ def apply(
         patch: The file that the patch goes to, where the files themselves are not to be changed.
     """
     interrupts.say("nothing was written")
-    options = prepared(where, wishes)
+    options = prepared(where, requested)
     settle_what_runs_get(where, options)
-    if wishes.verify and not dry_run:
+    if requested.verify and not dry_run:
         must_be_usable(evidence)
     show_progress(printed)
-    plan = pipeline.plan(where, options)
+    plan = driver.plan(where, options)
     if dry_run or patch is not None:
-        made = pipeline.patch(plan)
+        made = driver.patch(plan)
         hand_out_patch(made, patch, show=dry_run and not printed.as_json)
     else:
-        plan = pipeline.write(plan)
+        plan = driver.write(plan)
     if printed.as_json:
         from gradfix.report import json
 

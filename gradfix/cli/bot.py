@@ -20,7 +20,7 @@ from gradfix.bot.errors import DONE, PARTLY, USAGE, BotError, UsageError
 from gradfix.cli.arguments import RunsScripts, start
 from gradfix.cli.options import Environment, MinSeverity, Module, Python, Script, Select, Unsafe
 from gradfix.cli.preparing import wishes_of
-from gradfix.project import configuration as project
+from gradfix.project import configuration
 from gradfix.project.source import Problem
 from gradfix.system.printable import printable, visible
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gradfix.bot.git import Git
     from gradfix.bot.publish import Done
     from gradfix.bot.secret import Token
-    from gradfix.pipeline.options import Wishes
+    from gradfix.pipeline.options import RequestedOptions
 
 app = typer.Typer(
     help="Open pull requests with proved rewrites on GitHub, GitLab, Gitea and Forgejo. `plan` runs the code "
@@ -114,7 +114,7 @@ def plan(
 ) -> None:
     """Find, rewrite and prove; write down what is to be proposed. Runs the code, so it takes no token."""
 
-    wishes = wishes_of(
+    requested = wishes_of(
         context=context,
         select=select,
         unsafe_fixes=unsafe_fixes,
@@ -126,7 +126,7 @@ def plan(
         verify=verify,
         unproved=True,  # What is proposed is the maintainers' to decide (`unverified` in the settings).
     )
-    _guarded(lambda: _write_plan(paths or [], wishes, output))
+    _guarded(lambda: _write_plan(paths or [], requested, output))
 
 
 @app.command()
@@ -221,31 +221,31 @@ def review(
 # ---------------------------------------------------------------------------- what they do
 
 
-def _write_plan(paths: Sequence[str], wishes: Wishes, output: str) -> int:
+def _write_plan(paths: Sequence[str], requested: RequestedOptions, output: str) -> int:
     """Write the plan to the file ``output``, and say what is in it."""
     from gradfix.bot import planning
 
     found = secret.in_the_way(os.environ)
-    if wishes.verify and found:
+    if requested.verify and found:
         unset = " ".join(f"-u {name}" for name in found)
         raise UsageError(
             f"{found[0]} is set, and plan runs code of the repository, which could read it; "
             f"use: env {unset} gradfix bot plan"
         )
-    made = planning.make(paths, wishes, _progress)
+    made = planning.make(paths, requested, _progress)
     for problem in made.problems:
         _say(f"error: {problem}", error=True)
     for note in made.notes:
         _say(f"note: {note}", error=True)
-    written = project.save(output, made.plan.dump().encode())
+    written = configuration.save(output, made.plan.dump().encode())
     if isinstance(written, Problem):
         raise UsageError(str(written))
     groups = made.plan.groups
     count = "1 pull request" if len(groups) == 1 else f"{len(groups)} pull requests"
     _say(f"{output}: {count} for {made.plan.base[:12]}")
     for name, changes in groups.items():
-        told = [f"{change.path} ({planning.outcomes_of(change)})" for change in changes]
-        _say(f"  {name}: {', '.join(told)}")
+        described = [f"{change.path} ({planning.outcomes_of(change)})" for change in changes]
+        _say(f"  {name}: {', '.join(described)}")
     return PARTLY if made.problems else DONE
 
 

@@ -55,7 +55,7 @@ from gradfix.cli.output import (
 )
 from gradfix.cli.preparing import looked_at, prepared, wishes_of
 from gradfix.core.errors import WORDS
-from gradfix.pipeline import main as pipeline
+from gradfix.pipeline import driver
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.results import Report
 from gradfix.project.source import Problem
@@ -125,7 +125,7 @@ def check(
 ) -> None:
     """Find gradient mistakes; nothing is run, and nothing is written but a cache (see `gradfix cache`)."""
     where = paths or ["."]
-    wishes = wishes_of(
+    requested = wishes_of(
         select=select,
         ignore=ignore,
         codemods=codemods,
@@ -133,8 +133,8 @@ def check(
         verify=False,
         cached=not no_cache,
     )
-    options = prepared(where, wishes)
-    report = pipeline.check(where, options)
+    options = prepared(where, requested)
+    report = driver.check(where, options)
     if output_format is FindingsFormat.TEXT:
         put_all(renderer().report(report))
         if not quiet:
@@ -202,7 +202,7 @@ def apply(
     quiet: Quiet = False,
 ) -> None:
     """Fix what was found. Each fix is proved by running both versions; only what is proved is written."""
-    wishes = wishes_of(
+    requested = wishes_of(
         select=select,
         ignore=ignore,
         codemods=codemods,
@@ -223,7 +223,7 @@ def apply(
         cached=not no_cache,
     )
     printed = Printed(output_format is OutputFormat.JSON, verbose, quiet)
-    applying.apply(looked_at(paths, module), wishes, printed, evidence, dry_run=dry_run, patch=patch)
+    applying.apply(looked_at(paths, module), requested, printed, evidence, dry_run=dry_run, patch=patch)
 
 
 @app.command(short_help="Take back the last apply.")
@@ -241,11 +241,11 @@ def undo(
         last = journal.last()
         undone = None if last is None else journal.take_back(last, dry_run=dry_run)
     except OSError as error:
-        refuse(f"the journal {files.told(error)}")
+        refuse(f"the journal {files.describe_error(error)}")
     if undone is None:
         refuse("there is nothing to take back in this project")
     if dry_run:
-        hand_out_patch(pipeline.patch_of(undone.changes), None, show=True)
+        hand_out_patch(driver.patch_of(undone.changes), None, show=True)
     if not quiet:
         put(f"{text.summary_of_undone(undone, dry_run)}\n", sys.stderr if dry_run else sys.stdout)
     stop_for(undone.problems)
@@ -290,7 +290,7 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Run both versions of each rewrite that apply would write, and write down what that showed."""
-    wishes = wishes_of(
+    requested = wishes_of(
         select=select,
         ignore=ignore,
         codemods=codemods,
@@ -309,10 +309,10 @@ def verify(
     )
     printed = Printed(output_format is OutputFormat.JSON, verbose, quiet)
     if before is not None:
-        verifying.judge(before, paths, wishes, printed)
+        verifying.judge(before, paths, requested, printed)
     if certificate is not None:
-        verifying.rerun(certificate, paths, wishes, printed)
-    verifying.prove(looked_at(paths, module), wishes, printed, evidence)
+        verifying.rerun(certificate, paths, requested, printed)
+    verifying.prove(looked_at(paths, module), requested, printed, evidence)
 
 
 @app.command(
@@ -336,12 +336,12 @@ def run(
 
     This process becomes the script, so the exit code is the script's. There is no sandbox.
     """
-    from gradfix.watch import running as watching
+    from gradfix.watch import running
 
     arguments = [*([module] if module is not None else []), *(script or [])]
     if not arguments:
         refuse("nothing to run: name a script, or a module with -m")
-    command = watching.command(arguments, python, module=module is not None, min_severity=min_severity)
+    command = running.command(arguments, python, module=module is not None, min_severity=min_severity)
     if isinstance(command, Problem):
         refuse(f"{command.path}: {command.message}")
     try:
@@ -355,10 +355,10 @@ def explain_error(min_severity: MinSeverity = None) -> None:
     """Print the explanation of an error whose facts are on standard input; `run` starts this."""
     import json
 
-    from gradfix.watch import running as watching
+    from gradfix.watch import running
 
     try:
-        for explanation in watching.explanations(json.load(sys.stdin), min_severity):
+        for explanation in running.explanations(json.load(sys.stdin), min_severity):
             put_all(renderer().explanation(explanation))
     except (
         Exception
@@ -434,8 +434,8 @@ def explain(
             )
         refuse(codemod)
     if ways:
-        told = codemod.ways or f"There is nothing to choose with `--way`. By hand: {codemod.by_hand}."
-        put(f"{visible(told)}\n")
+        shown = codemod.ways or f"There is nothing to choose with `--way`. By hand: {codemod.by_hand}."
+        put(f"{visible(shown)}\n")
     else:
         put(f"{visible(codemod.documentation)}\n")
     stop_for(known.problems)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
 import typer
 
 from gradfix.pipeline.results import FileReport, Patch, Plan, Report
-from gradfix.project import configuration as project
+from gradfix.project import configuration
 from gradfix.project.source import Problem
 from gradfix.report import text
 from gradfix.system import interrupts
@@ -48,7 +48,7 @@ def hand_out_patch(patch: Patch | Problem, file: str | None, *, show: bool) -> N
         refuse(str(patch))
     if file is not None:
         with interrupts.whole():
-            problem = project.save(file, patch.data)
+            problem = configuration.save(file, patch.data)
             interrupts.say("the patch was written" if problem is None else "nothing was written")
         interrupts.check()
         stop_for([problem] if problem else [])

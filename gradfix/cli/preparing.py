@@ -15,8 +15,8 @@ import typer
 from gradfix.cli.arguments import script_arguments
 from gradfix.cli.options import EnvironmentChoice
 from gradfix.cli.output import refuse, tell
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.options import Options, Refusal, Wishes, module_file
+from gradfix.pipeline import driver
+from gradfix.pipeline.options import Options, Refusal, RequestedOptions, module_file
 from gradfix.system.printable import printable
 
 
@@ -75,7 +75,7 @@ def wishes_of(
     env: EnvironmentChoice | None = None,
     quiet: bool = False,
     **others: Any,
-) -> Wishes:
+) -> RequestedOptions:
     """What is asked for by the options of a command.
 
     Args:
@@ -83,7 +83,7 @@ def wishes_of(
         quiet: Say nothing while an environment is made.
         others: As the pipeline takes them.
     """
-    return Wishes(
+    return RequestedOptions(
         select=names_in(select),
         ignore=names_in(ignore),
         codemods=tuple(codemods or ()),
@@ -125,13 +125,13 @@ def names_in(values: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 
 
-def prepared(paths: Sequence[str], wishes: Wishes, *, configured: bool = True) -> Options:
+def prepared(paths: Sequence[str], requested: RequestedOptions, *, configured: bool = True) -> Options:
     try:
         os.getcwd()
     except OSError:
         refuse("the current folder has been removed")
-    with _asking() if wishes.verify else nullcontext():
-        options = pipeline.prepare(paths, wishes, configured=configured)
+    with _asking() if requested.verify else nullcontext():
+        options = driver.prepare(paths, requested, configured=configured)
     if isinstance(options, Refusal):
         refuse(options.message)
     return options

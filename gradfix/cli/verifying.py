@@ -21,20 +21,20 @@ from gradfix.cli.output import (
     tell,
 )
 from gradfix.cli.preparing import prepared, settle_what_runs_get
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.options import Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.options import RequestedOptions
 from gradfix.project.source import Problem
 from gradfix.report import text
 
 
-def prove(where: Sequence[str], wishes: Wishes, printed: Printed, evidence: str) -> NoReturn:
+def prove(where: Sequence[str], requested: RequestedOptions, printed: Printed, evidence: str) -> NoReturn:
     """Run both versions of what would be written, say what that showed, and end; ``evidence`` is the folder
     that certificates go to."""
-    options = prepared(where, wishes)
+    options = prepared(where, requested)
     settle_what_runs_get(where, options)
     must_be_usable(evidence)
     show_progress(printed)
-    plan = pipeline.plan(where, options)
+    plan = driver.plan(where, options)
     if printed.as_json:
         from gradfix.report import json
 
@@ -48,11 +48,11 @@ def prove(where: Sequence[str], wishes: Wishes, printed: Printed, evidence: str)
     raise typer.Exit(plan.exit_code)
 
 
-def judge(before: str, after: Sequence[str] | None, wishes: Wishes, printed: Printed) -> NoReturn:
+def judge(before: str, after: Sequence[str] | None, requested: RequestedOptions, printed: Printed) -> NoReturn:
     """Say what is to be thought of a repair, and end."""
     if after is None or len(after) != 1:
         refuse("--before takes one PATH: the repaired version of OLD")
-    options = prepared([before], wishes)
+    options = prepared([before], requested)
     settle_what_runs_get([before], options)
     show_progress(printed)
     from gradfix.pipeline import reviewing
@@ -76,7 +76,7 @@ def judge(before: str, after: Sequence[str] | None, wishes: Wishes, printed: Pri
     raise typer.Exit(1 if 1 in codes else 2 if codes != {0} else 0)
 
 
-def rerun(file: str, paths: Sequence[str] | None, wishes: Wishes, printed: Printed) -> NoReturn:
+def rerun(file: str, paths: Sequence[str] | None, requested: RequestedOptions, printed: Printed) -> NoReturn:
     """Run both versions of a certificate again, say what that showed, and end."""
     from gradfix.pipeline import certificate
 
@@ -90,7 +90,7 @@ def rerun(file: str, paths: Sequence[str] | None, wishes: Wishes, printed: Print
     place = found.place(paths[0]) if paths else None
     if isinstance(place, Problem):
         refuse(f"{place.path}: {place.message}")
-    options = prepared(paths or ["."], wishes, configured=place is not None)
+    options = prepared(paths or ["."], requested, configured=place is not None)
     settle_what_runs_get(paths or ["."], options)
     show_progress(printed)
     from gradfix.pipeline import proving

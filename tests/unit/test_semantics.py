@@ -27,7 +27,7 @@ from gradfix.autograd.values import (
     External,
     Mapping,
     Module,
-    Opaque,
+    Unknown,
     Optimizer,
     Params,
     Sequence,
@@ -311,7 +311,7 @@ def described(value: Value) -> str:
             if value.node is None and value.requires is None:
                 return "tensor that may have a graph"
             return "tensor" + " with a graph" * (value.node is not None)
-        case Opaque():
+        case Unknown():
             what = "harmless" if value.harmless else "data" if value.graphless else "unknown"
             return what + " with a graph" * (value.node is not None)
         case Sequence() | Mapping():

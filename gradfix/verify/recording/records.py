@@ -178,7 +178,7 @@ class Backward:
     """Bytes that the graph held for it before it ran, beside parameters; ``None`` where nothing is known."""
     seconds: float = 0.0
     """How long it took, watched as it was."""
-    through: ledger.Call | None = None
+    through: ledger.BackwardCall | None = None
     """The terms of the loss and what each depends on; ``None`` where nothing is known."""
     noise: Mapping[tuple[int, int], float] = field(default_factory=dict)
     """By how much rounding alone may change an element of each share."""
@@ -371,7 +371,7 @@ class Recording:
                 for position, state in enumerate(step.parameters)
                 if state.feeds
             }
-            steps.append(ledger.Step(step.optimizer, turns[step.optimizer], consumed))
+            steps.append(ledger.OptimizerStep(step.optimizer, turns[step.optimizer], consumed))
             turns[step.optimizer] += 1
         return ledger.Ledger(calls, tuple(steps))
 
