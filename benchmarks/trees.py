@@ -28,8 +28,7 @@ from pathlib import Path
 
 from gradfix.cli.commands import collect_rarely
 from gradfix.pipeline import driver
-from gradfix.project import configuration
-from gradfix.project import source
+from gradfix.project import configuration, source
 
 
 @dataclass(frozen=True)

@@ -38,12 +38,12 @@ import re
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.graph import Backward, Leaf, Node, LoopContext, Storage, reach
-from gradfix.autograd.trace_queries import backwards, earlier_iteration
+from gradfix.autograd.graph import Backward, Leaf, LoopContext, Node, Storage, reach
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, earlier_iteration
 from gradfix.autograd.training_step import Program
-from gradfix.autograd.values import Unknown, Sequence, Tensor, Value, tensors_in
+from gradfix.autograd.values import Sequence, Tensor, Unknown, Value, tensors_in
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
 from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose

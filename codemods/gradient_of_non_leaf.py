@@ -45,8 +45,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
-from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import (
     Claim,
@@ -78,7 +78,12 @@ def find(program: Program) -> Iterator[Finding]:
         reported: set[ast.AST] = set()
         for event in entry.certain(taken_for_leaf, lambda e: e.site, raises=True):
             origin = event.node.site
-            if origin in reported or line(event.site) <= 0 or line(event.named) <= 0 or _asked(program, event):
+            if (
+                origin in reported
+                or line(event.site) <= 0
+                or line(event.named) <= 0
+                or _asked(program, event)
+            ):
                 continue
             reported.add(origin)
             yield _finding(program, event)

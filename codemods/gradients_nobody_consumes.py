@@ -40,10 +40,18 @@ import ast
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.model_ledger import operation
 from gradfix.autograd.graph import Backward, Change, Leaf, ModuleCall, Node, OptimizerState, reach
-from gradfix.autograd.trace_queries import backwards, calls_in, detached_code, first_step, steps, steps_in, zeros
+from gradfix.autograd.model_ledger import operation
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import (
+    backwards,
+    calls_in,
+    detached_code,
+    first_step,
+    steps,
+    steps_in,
+    zeros,
+)
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor
 from gradfix.core.codemod import (

@@ -45,12 +45,12 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Backward, Edge, Node, LoopContext, Stack, Stored, reach
-from gradfix.autograd.trace_queries import backwards, listed
+from gradfix.autograd.graph import Backward, Edge, LoopContext, Node, Stack, Stored, reach
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, listed
 from gradfix.autograd.training_step import Program
-from gradfix.autograd.values import Unknown, Sequence, Tensor
+from gradfix.autograd.values import Sequence, Tensor, Unknown
 from gradfix.core.codemod import Effect, Finding, Fix
 from gradfix.core.span import Span
 from gradfix.core.syntax import LOOPS

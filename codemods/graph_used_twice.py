@@ -45,8 +45,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Hashable, Iterator
 
-from gradfix.autograd.model_ledger import ledger_of
 from gradfix.autograd.graph import Backward, Change, Leaf, Node, Step, ZeroGrad, reach, unseen
+from gradfix.autograd.model_ledger import ledger_of
+from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
     calls_in,
@@ -56,7 +57,6 @@ from gradfix.autograd.trace_queries import (
     leading_to,
     steps,
 )
-from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression

@@ -48,6 +48,7 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, Storage, reach
+from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     calls_in,
     carrying,
@@ -57,7 +58,6 @@ from gradfix.autograd.trace_queries import (
     holding,
     steps,
 )
-from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import swapped
 from gradfix.autograd.values import Tensor, Value, tensors_in

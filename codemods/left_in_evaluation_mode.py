@@ -43,8 +43,8 @@ from functools import cache
 
 from gradfix.autograd.graph import ModeChange, ModuleCall
 from gradfix.autograd.modes import depends_on_mode
-from gradfix.autograd.trace_queries import backwards, calls_in
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, calls_in
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
 from gradfix.core.span import Span
@@ -142,7 +142,9 @@ def _evaluates(run: Run, call: ModuleCall, mode: ModeChange, differentiated: set
 
 def _loop_after(mode: ModeChange, call: ModuleCall) -> ast.For | ast.While | ast.AsyncFor | None:
     """The outermost loop around a call that begins after an `eval()`, else the innermost one around it."""
-    loop = next((at for number, at in enumerate(call.loops) if mode.loops[number : number + 1] != (at,)), None)
+    loop = next(
+        (at for number, at in enumerate(call.loops) if mode.loops[number : number + 1] != (at,)), None
+    )
     loop = loop or (call.loops[-1] if call.loops else None)
     return loop[0] if loop is not None and isinstance(loop[0], (ast.For, ast.While, ast.AsyncFor)) else None
 

@@ -35,10 +35,10 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradfix.autograd.model_ledger import in_common, ledger_of, multiples_of
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.trace_queries import backwards, steps
+from gradfix.autograd.model_ledger import in_common, ledger_of, multiples_of
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, RemoveStatement
 from gradfix.core.span import Span

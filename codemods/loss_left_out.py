@@ -32,10 +32,10 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.model_ledger import SUMS, operation, summands, terms_of
 from gradfix.autograd.graph import Backward, Node, OptimizerState, reach
-from gradfix.autograd.trace_queries import backwards, first_step
+from gradfix.autograd.model_ledger import SUMS, operation, summands, terms_of
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, first_step
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Finding
 from gradfix.core.span import Span

@@ -50,9 +50,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from gradfix.autograd.graph import Backward, Clip, Leaf, OptimizerState, LoopContext, Step, Unscale, ZeroGrad
-from gradfix.autograd.trace_queries import backwards, between, of_kind, steps, zeros
+from gradfix.autograd.graph import Backward, Clip, Leaf, LoopContext, OptimizerState, Step, Unscale, ZeroGrad
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, between, of_kind, steps, zeros
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.values import Optimizer
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix

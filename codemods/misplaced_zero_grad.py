@@ -47,7 +47,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from gradfix.autograd.graph import Backward, Clip, Event, Leaf, OptimizerState, LoopContext, Step, ZeroGrad
+from gradfix.autograd.graph import Backward, Clip, Event, Leaf, LoopContext, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     adding_up,
     backwards,
@@ -66,7 +67,6 @@ from gradfix.autograd.trace_queries import (
     zeros,
 )
 from gradfix.autograd.trace_queries import between as in_between
-from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import misdirected
 from gradfix.autograd.values import Module, Optimizer
@@ -116,7 +116,9 @@ def find(program: Program) -> Iterator[Finding]:
                 if not (repeated and conditional_steps.cleared_otherwise(entry, one.step)):
                     found.setdefault(one.place, one)
     for entry in program.entries:
-        if not any(one.doubtful(program) for run in entry.runs for one in iterations_thrown_away(run).values()):
+        if not any(
+            one.doubtful(program) for run in entry.runs for one in iterations_thrown_away(run).values()
+        ):
             continue  # Each pass has a step of its own, and no further run has to be made.
         every = entry.certain(
             iterations_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
@@ -215,12 +217,16 @@ def iterations_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
         loop = iterations[0].loops[-1][0]
         around = [s for s in steps(run) if any(at is loop for at, _ in s.loops)]
         taken = [s for s in taking(run, iterations) if _consumes_one(s, iterations)]
-        clips = [c for c in of_kind(run, Clip) if any(b in held for held in c.held.values() for b in iterations)]
+        clips = [
+            c for c in of_kind(run, Clip) if any(b in held for held in c.held.values() for b in iterations)
+        ]
         owners = {s.optimizer.created for s in (*around, *taken)}
         for zero in between_iterations[0].values():
             if not all(zero.site in cleared for cleared in between_iterations):
                 continue
-            one = found.setdefault((site, zero.site), _Thrown(zero, iterations[0], False, [], False, True, clips))
+            one = found.setdefault(
+                (site, zero.site), _Thrown(zero, iterations[0], False, [], False, True, clips)
+            )
             one.unused = one.unused or any(
                 _unused(cleared[zero.site], b) for b, cleared in zip(iterations, between_iterations)
             )

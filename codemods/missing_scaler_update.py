@@ -35,8 +35,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Step, Update
-from gradfix.autograd.trace_queries import of_kind, steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import of_kind, steps
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.values import Scaler
 from gradfix.core.codemod import Claim, Effect, Finding, Fix

@@ -46,8 +46,8 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, HandStep, Step
-from gradfix.autograd.trace_queries import adding_up, calls_in, consuming_again, of_kind, uncleared, zeros
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import adding_up, calls_in, consuming_again, of_kind, uncleared, zeros
 from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span

@@ -40,9 +40,9 @@ import re
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step, reach
-from gradfix.autograd.trace_queries import backwards, between, steps
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, between, steps
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, tensors_in
 from gradfix.core.codemod import Effect, Finding, Fix, Severity

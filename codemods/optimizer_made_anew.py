@@ -38,8 +38,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import OptimizerState, Step
-from gradfix.autograd.trace_queries import steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import steps
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span

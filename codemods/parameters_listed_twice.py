@@ -32,8 +32,8 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Overlap
-from gradfix.autograd.trace_queries import of_kind
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import of_kind
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, RemoveArgument, ReplaceExpression
 from gradfix.core.span import Span

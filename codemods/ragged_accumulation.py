@@ -35,8 +35,8 @@ import ast
 from collections.abc import Iterator
 
 from gradfix.autograd.graph import ZeroGrad
-from gradfix.autograd.trace_queries import backwards, steps, zeros
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, steps, zeros
 from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Severity
 from gradfix.core.span import Span

@@ -33,8 +33,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import OptimizerState, Replacement
-from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span

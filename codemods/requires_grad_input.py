@@ -31,8 +31,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
-from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span

@@ -37,8 +37,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Advance, LoopContext, Step
-from gradfix.autograd.trace_queries import of_kind, steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import of_kind, steps
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span

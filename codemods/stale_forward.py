@@ -64,8 +64,10 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import is_
 
-from gradfix.autograd.model_ledger import operation
 from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node, Step, parting, reach
+from gradfix.autograd.model_ledger import operation
+from gradfix.autograd.relevance import suites, walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     awaited,
     backwards,
@@ -79,8 +81,6 @@ from gradfix.autograd.trace_queries import (
     steps,
     zeros,
 )
-from gradfix.autograd.relevance import suites, walk
-from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
 from gradfix.core.codemod import (

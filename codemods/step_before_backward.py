@@ -36,6 +36,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     awaited,
     backwards,
@@ -50,7 +51,6 @@ from gradfix.autograd.trace_queries import (
     undifferentiated,
     zeros,
 )
-from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import misdirected
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note

@@ -53,6 +53,7 @@ from functools import partial
 
 from gradfix.autograd.cuts import graphless
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, reach, unseen
+from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
     between,
@@ -62,7 +63,6 @@ from gradfix.autograd.trace_queries import (
     undifferentiated,
     zeros,
 )
-from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression
 from gradfix.core.span import Span

@@ -37,8 +37,8 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, OptimizerState, Step
-from gradfix.autograd.trace_queries import backwards, between, steps, steps_in, zeros
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, between, steps, steps_in, zeros
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import misdirected
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement

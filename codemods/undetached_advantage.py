@@ -41,10 +41,10 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.model_ledger import operation, summands, terms_of
 from gradfix.autograd.graph import Backward, Edge, Node
-from gradfix.autograd.trace_queries import backwards, calls_in, first_step
+from gradfix.autograd.model_ledger import operation, summands, terms_of
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, calls_in, first_step
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Way
 from gradfix.core.span import Span

@@ -57,6 +57,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
     between,
@@ -69,8 +71,6 @@ from gradfix.autograd.trace_queries import (
     steps,
     zeros,
 )
-from gradfix.autograd.relevance import walk
-from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Enclose, Finding, Fix, Note, ReplaceExpression, Way

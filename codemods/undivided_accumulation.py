@@ -33,8 +33,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradfix.autograd.model_ledger import ONE, multiples_of, operation
 from gradfix.autograd.graph import Backward
+from gradfix.autograd.model_ledger import ONE, multiples_of, operation
 from gradfix.autograd.trace_queries import backwards
 from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.codemod import Finding, Severity

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Collection
 from pathlib import Path
 
-from gradfix.autograd.model_ledger import ledger_of
 from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.model_ledger import ledger_of
 from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.autograd.training_step import analyze
 from gradfix.core.ledger import BackwardCall, Ledger

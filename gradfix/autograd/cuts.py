@@ -9,11 +9,11 @@ import ast
 from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.model_ledger import SUMS, operation, summands, sums_in, terms_of
 from gradfix.autograd.graph import Backward, Cut, Event, Leaf, Node, OptimizerState, Step, reach, unseen
-from gradfix.autograd.trace_queries import backwards, between, calls_in, steps
+from gradfix.autograd.model_ledger import SUMS, operation, summands, sums_in, terms_of
 from gradfix.autograd.run import Run
-from gradfix.autograd.values import Unknown, Tensor
+from gradfix.autograd.trace_queries import backwards, between, calls_in, steps
+from gradfix.autograd.values import Tensor, Unknown
 from gradfix.core.syntax import last_name
 
 

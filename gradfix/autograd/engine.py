@@ -37,13 +37,13 @@ from gradfix.autograd.values import (
     Learner,
     Mapping,
     Module,
-    Unknown,
     Optimizer,
     Params,
     Scaler,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     in_reach,
     tensors_in,
@@ -223,7 +223,9 @@ def zero_grad(
     """Gradients cleared, by whatever writing."""
     event = ZeroGrad(run.home(node), run.loops, run.next_serial(), target)
     run_zero(event, leaves, to_none, certain)
-    if run.external_optimizers and not any(_steps(run, state) and state.leaves[0] in leaves for state in run.external_optimizers):
+    if run.external_optimizers and not any(
+        _steps(run, state) and state.leaves[0] in leaves for state in run.external_optimizers
+    ):
         # What is cleared here may be what others own, unless it is an optimizer that clears its own.
         others = [leaf for leaf in _of_external_optimizers(run) if leaf not in leaves]
         run_zero(ZeroGrad(event.site, event.loops, event.serial, target), others, certain=False)

@@ -212,11 +212,11 @@ class Node:
         "foreign",
         "freed_by",
         "leaves",
+        "loops",
         "maybe_freed",
         "named",
         "op",
         "opaque",
-        "loops",
         "saved",
         "saved_result",
         "saves",
@@ -261,7 +261,8 @@ class Node:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Handover:
-    """A call through which a network, its parameters or a graph escapes to code that the model does not see."""
+    """A call through which a network, its parameters or a graph escapes to code that the model does not
+    see."""
 
     chain: tuple[ast.AST, ...]
     """The place of the call, and the calls that lead there, innermost first."""
@@ -515,6 +516,7 @@ class OptimizerState:
         "cls",
         "created",
         "escaped",
+        "external",
         "fused",
         "groups_known",
         "label",
@@ -522,7 +524,6 @@ class OptimizerState:
         "like",
         "loops",
         "steps",
-        "external",
         "wholes",
         "wrapped",
     )
@@ -536,10 +537,11 @@ class OptimizerState:
         self.escaped = False
         """It has escaped to unknown code, which may have stepped it."""
         self.fused: Tri = False
-        """Whether its steps leave the version counters of the parameters alone; None: not known of a step method of
-        the project's own."""
+        """Whether its steps leave the version counters of the parameters alone; None: not known of a step
+        method of the project's own."""
         self.external = False
-        """An external optimizer, passed in by the caller: what it owns is one block, which any backward may reach."""
+        """An external optimizer, passed in by the caller: what it owns is one block, which any backward may
+        reach."""
         self.wrapped = False
         """A framework has wrapped it: its step may wait for the last of several batches."""
         self.cls: object = None

@@ -63,7 +63,15 @@ class _Teller:
             reached = frozenset((self._name(leaf), sure) for leaf, sure in event.reached.items())
             roots = ", ".join(map(ast.unparse, event.receivers))
             failure = event.failure and event.failure.kind
-            described = roots, event.retain, event.creates, event.certain, failure, event.lost is None, reached
+            described = (
+                roots,
+                event.retain,
+                event.creates,
+                event.certain,
+                failure,
+                event.lost is None,
+                reached,
+            )
         elif isinstance(event, Step):
             described = event.doubtful, self._names(event.empty), self._gradients(event.consumed)
         elif isinstance(event, ZeroGrad):

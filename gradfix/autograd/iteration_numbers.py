@@ -1,9 +1,10 @@
 """The numbers of the iterations of a loop whose length is unknown.
 
 A few iterations are run, and each of them stands for any later one. What a script computes from the number of
-an iteration (``(i + 1) % 5 == 0``) may therefore come out either way. But two answers in one iteration have to fit the
-same number: ``i % 2 == 0`` and ``i % 2 == 1`` hold in different iterations, and an iteration after the first is not
-the first. So an iteration knows the numbers that it may still have, and loses some with every answer.
+an iteration (``(i + 1) % 5 == 0``) may therefore come out either way. But two answers in one iteration have
+to fit the same number: ``i % 2 == 0`` and ``i % 2 == 1`` hold in different iterations, and an iteration after
+the first is not the first. So an iteration knows the numbers that it may still have, and loses some with
+every answer.
 """
 
 from __future__ import annotations

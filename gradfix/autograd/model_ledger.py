@@ -57,7 +57,9 @@ def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Le
     return Ledger(calls, tuple(entered))
 
 
-def _call(event: Backward, index: int, owned: set[Leaf], moved: Mapping[Parameter, list[int]]) -> BackwardCall:
+def _call(
+    event: Backward, index: int, owned: set[Leaf], moved: Mapping[Parameter, list[int]]
+) -> BackwardCall:
     """What one backward goes through; parameters that nobody owns are data.
 
     By leaf, ``moved`` holds when a step has moved it, in order.

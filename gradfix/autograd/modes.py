@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradfix.autograd.relevance import walk
-from gradfix.autograd.values import Const, Instance, Module, Unknown, Sequence, Value
+from gradfix.autograd.values import Const, Instance, Module, Sequence, Unknown, Value
 
 NORMALISING = frozenset(
     f"torch.nn.{lazy}{name}"

@@ -11,11 +11,11 @@ from gradfix.autograd.values import (
     Const,
     Mapping,
     Module,
-    Unknown,
     Params,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     Wholes,
 )

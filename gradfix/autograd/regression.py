@@ -11,9 +11,9 @@ import ast
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
-from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import EntryPoint, Program, EntryPointKey
+from gradfix.autograd.trace_queries import backwards, steps
+from gradfix.autograd.training_step import EntryPoint, EntryPointKey, Program
 
 _Name = tuple[str, str]
 """An entry point, and what a backward in it differentiates."""

@@ -17,11 +17,11 @@ from gradfix.autograd.graph import (
     Event,
     Handover,
     Leaf,
+    LoopContext,
     ModeChange,
     ModuleCall,
     Node,
     OptimizerState,
-    LoopContext,
     Stack,
     Step,
     Storage,
@@ -38,10 +38,10 @@ from gradfix.autograd.values import (
     Frame,
     Instance,
     Module,
-    Unknown,
     Optimizer,
     Sequence,
     Tensor,
+    Unknown,
     Value,
     graphs_in,
     tensors_in,
@@ -241,10 +241,11 @@ class Run:
         self.veiled = 0
         """How many unknown context managers are active: each may switch gradient recording."""
         self.remade: set[Leaf] = set()
-        """Leaves that the program may have replaced by another tensor: moved to another device, or computed from
-        a parameter by weight normalisation."""
+        """Leaves that the program may have replaced by another tensor: moved to another device, or computed
+        from a parameter by weight normalisation."""
         self.inside = False
-        """Whether it calls a function as a caller outside the file does, rather than running the file from the top."""
+        """Whether it calls a function as a caller outside the file does, rather than running the file from
+        the top."""
         self.guesses: list[ast.AST] = []
         """The conditions in whose branches it is, whose answer is a guess."""
         self.each: list[set[str]] = []
@@ -346,8 +347,8 @@ class Run:
         self.started: set[ast.AST] = set()
         """The functions that processes and threads run."""
         self.proxy_calls: set[ast.Call] = set()
-        """Call-site proxies: calls in this file that are reported in place of what happens in another module of the
-        project."""
+        """Call-site proxies: calls in this file that are reported in place of what happens in another module
+        of the project."""
         self.chain: Chain | None = None
         """The ``Sequential`` whose layers are being called."""
         self.overwriters: dict[ast.AST, dict[ast.AST, ast.expr | None]] = {}

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.run import Run
-from gradfix.autograd.values import NONE, Const, Unknown, Sequence, Value
+from gradfix.autograd.values import NONE, Const, Sequence, Unknown, Value
 
 GROUPS = ("add_argument_group", "add_mutually_exclusive_group")
 

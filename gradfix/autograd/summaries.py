@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd.graph import Change, Cut, Edge, Event, Leaf, Node, Storage, Tri
 from gradfix.autograd.run import Run
-from gradfix.autograd.values import Const, Mapping, Module, Unknown, Sequence, Tensor, Value
+from gradfix.autograd.values import Const, Mapping, Module, Sequence, Tensor, Unknown, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -15,10 +15,10 @@ from gradfix.autograd.graph import (
     Change,
     Event,
     Leaf,
+    LoopContext,
     ModuleCall,
     Node,
     OptimizerState,
-    LoopContext,
     Step,
     ZeroGrad,
     reach,
@@ -46,7 +46,8 @@ class EventIndex:
     fed: dict[Backward, Feeding | None] = field(default_factory=dict)
     busy: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
     walked: tuple[set[Node], set[object]] | None = None
-    """The nodes that some backward has traversed, and the calls that they belong to, computed on first use."""
+    """The nodes that some backward has traversed, and the calls that they belong to, computed on first
+    use."""
     answers: dict[tuple[str, Event], Any] = field(default_factory=dict)
     """Answers about single events, see :func:`answered`."""
 
@@ -245,7 +246,8 @@ def same_iteration(node: Node, event: Backward) -> bool:
 
 
 def earlier_iteration(node: Node, event: Backward) -> int | None:
-    """The loop, by its depth, of which ``node`` belongs to another iteration than ``event``, if both are in it."""
+    """The loop, by its depth, of which ``node`` belongs to another iteration than ``event``, if both are in
+    it."""
     for depth, (mine, theirs) in enumerate(zip(event.loops, node.loops)):
         if mine[0] is not theirs[0]:
             return None
@@ -345,8 +347,8 @@ def uncleared(run: Run) -> bool:
 def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     """Steps that consume a gradient which the same optimizer has consumed before.
 
-    Gives each with the first backward of its own iteration that is for it. A step site that ever consumes only
-    fresh gradients after its first time is left out: its gradients are cleared somewhere.
+    Gives each with the first backward of its own iteration that is for it. A step site that ever consumes
+    only fresh gradients after its first time is left out: its gradients are cleared somewhere.
     """
     again: dict[ast.AST, tuple[Step, Backward]] = {}
     clean: set[ast.AST] = set()

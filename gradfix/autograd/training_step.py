@@ -49,12 +49,12 @@ from gradfix.autograd.values import (
     Instance,
     Mapping,
     Module,
-    Unknown,
     Optimizer,
     Sequence,
     Static,
     Suspended,
     Tensor,
+    Unknown,
     Value,
     graphs_in,
 )
@@ -106,13 +106,15 @@ class EntryPoint:
     pending: list[Callable[[], Run]] = field(default_factory=list)
     """Further runs, each with one condition decided the other way: made only when a codemod needs them."""
     bare: Callable[[], EntryPoint] | None = None
-    """The same entry point with all command-line options at their defaults, where conditions depend on them."""
+    """The same entry point with all command-line options at their defaults, where conditions depend on
+    them."""
     plain: Run | None = None
     """The run with all options at their defaults."""
     owner: str = ""
     """The class of the method that it calls, if it calls one."""
     known: set[ast.AST] = field(default_factory=set)
-    """Nodes that are reached from other entry points with more known about them: this one reports nothing there."""
+    """Nodes that are reached from other entry points with more known about them: this one reports nothing
+    there."""
 
     @property
     def key(self) -> EntryPointKey:
@@ -156,14 +158,14 @@ class EntryPoint:
     ) -> Iterator[Found]:
         """What ``observe`` finds whichever way undecided conditions go, or options of the command line aside.
 
-        An observation counts where every run that reaches its anchor makes it. A mistake that raises
-        is allowed to depend on conditions that vary from iteration to iteration: the iteration comes in which they
-        hold. It may also depend on options of the command line, if it is there when none is given. A
-        mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a
-        branch that the first did not take. Of what it takes a second time to see, a run says nothing that
-        comes to the anchor once and leaves the loop: further ones are made where ``repeated`` says that the
-        main run has anything that might show so. Where no event happens at the anchor,
-        ``against`` gives the places of which a run shows the contrary.
+        An observation counts where every run that reaches its anchor makes it. A mistake that raises is
+        allowed to depend on conditions that vary from iteration to iteration: the iteration comes in which
+        they hold. It may also depend on options of the command line, if it is there when none is given. A
+        mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a branch
+        that the first did not take. Of what it takes a second time to see, a run says nothing that comes to
+        the anchor once and leaves the loop: further ones are made where ``repeated`` says that the main run
+        has anything that might show so. Where no event happens at the anchor, ``against`` gives the places of
+        which a run shows the contrary.
         """
         reported: set[ast.AST] = set()
         for found in self._certain(observe, anchor, raises, merge, repeated, besides, against):
@@ -948,7 +950,8 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
 
 
 def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
-    """Call what an outside caller has to call first: the method that creates the optimizer which another one uses.
+    """Call what an outside caller has to call first: the method that creates the optimizer which another one
+    uses.
 
     Of lists and dicts that are empty at first nobody knows what they hold by then.
     """

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, OptimizerState, Step, ZeroGrad, unseen
-from gradfix.autograd.trace_queries import answered, backwards, between, steps, steps_in, zeros
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import answered, backwards, between, steps, steps_in, zeros
 from gradfix.autograd.values import Optimizer
 
 
@@ -112,7 +112,9 @@ def _swapped(run: Run, step: Step) -> Misdirected | None:
         return None
     for theirs in meant.steps:
         around = min(len(theirs.loops), len(step.loops))
-        for loss in _since_the_step_before(run, theirs) if theirs.loops[:around] == step.loops[:around] else ():
+        for loss in (
+            _since_the_step_before(run, theirs) if theirs.loops[:around] == step.loops[:around] else ()
+        ):
             if loss not in losses and any(sure and leaf in owned for leaf, sure in loss.reached.items()):
                 stray = Misdirected(run, step, losses[-1], meant)
                 stray.partner = Misdirected(run, theirs, loss, step.optimizer, stray)
@@ -130,7 +132,8 @@ def swapped(run: Run, step: Step) -> bool:
 
 
 def _since_the_step_before(run: Run, step: Step) -> list[Backward]:
-    """The losses of its iteration that are differentiated between the last step of any optimizer and this one."""
+    """The losses of its iteration that are differentiated between the last step of any optimizer and this
+    one."""
     made = steps(run)
     at = bisect_left(made, step.serial, key=lambda s: s.serial)
     since = made[at - 1].serial if at else -1

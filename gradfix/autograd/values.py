@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
-from gradfix.autograd.iteration_numbers import ARITHMETIC, NUMBER, LoopIteration, Term
 from gradfix.autograd.graph import Cut, Leaf, Node, OptimizerState, Storage, Tri
+from gradfix.autograd.iteration_numbers import ARITHMETIC, NUMBER, LoopIteration, Term
 
 LARGEST = 10_000
 """How many values a list or dict holds, with those in what it holds as often as it holds them.

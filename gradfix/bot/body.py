@@ -20,7 +20,7 @@ from gradfix.bot.config import REBUILD, BotConfig
 from gradfix.bot.markdown import cell, code, fence, one_line, plain, prose, unlinked
 from gradfix.bot.plan import PlanFile
 from gradfix.bot.proof import count, folded, items, outcome_of, proof, standins, without
-from gradfix.bot.replay import Rewritten, ReplayedRewrite
+from gradfix.bot.replay import ReplayedRewrite, Rewritten
 from gradfix.core.codemod import Effect, Severity
 from gradfix.pipeline.results import Outcome
 from gradfix.report.excerpt import excerpt
@@ -103,7 +103,10 @@ def title_of(steps: Sequence[tuple[Rewritten, ReplayedRewrite]]) -> str:
 
 
 def _message(
-    title: str, steps: Sequence[tuple[Rewritten, ReplayedRewrite]], keys: Iterable[state.Key], settings: BotConfig
+    title: str,
+    steps: Sequence[tuple[Rewritten, ReplayedRewrite]],
+    keys: Iterable[state.Key],
+    settings: BotConfig,
 ) -> str:
     wording = []
     for file, step in steps:
@@ -213,7 +216,9 @@ def _excerpt(step: ReplayedRewrite) -> str:
 # ---------------------------------------------------------------------------- the rest
 
 
-def _commands(steps: Sequence[tuple[Rewritten, ReplayedRewrite]], plan: PlanFile, gradfix_url: str | None) -> str:
+def _commands(
+    steps: Sequence[tuple[Rewritten, ReplayedRewrite]], plan: PlanFile, gradfix_url: str | None
+) -> str:
     """How to get gradfix, and the two commands that make the change and prove it again."""
     names = {step.attempt.finding.code for _, step in steps}
     paths = list(dict.fromkeys(file.path for file, _ in steps))

@@ -500,7 +500,9 @@ def files_of(where: Checkout, commit: str) -> dict[str, TreeEntry]:
     output = _ask(where, "ls-tree", "-r", "-z", "--full-tree", commit)
     rows = [row.partition(b"\t") for row in output.split(b"\0") if row]
     return {
-        path.decode("utf-8", "surrogateescape"): TreeEntry(head.split()[0].decode(), head.split()[2].decode(), 0)
+        path.decode("utf-8", "surrogateescape"): TreeEntry(
+            head.split()[0].decode(), head.split()[2].decode(), 0
+        )
         for head, _, path in rows
     }
 

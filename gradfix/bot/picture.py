@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward
-from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.autograd.training_step import Program, analyze
 from gradfix.bot import markdown
 from gradfix.project.source import Source
@@ -88,7 +88,9 @@ def flow_of(version: Source) -> Diagram:
             strays |= dict.fromkeys(_reached(program, run, backward))
             if backward.failure is not None:
                 raises.setdefault(_called(program, backward.receivers), backward.failure.kind)
-    return Diagram(tuple(sorted(arrows)), tuple(sorted(strays.keys() - arrows)), tuple(sorted(raises.items())))
+    return Diagram(
+        tuple(sorted(arrows)), tuple(sorted(strays.keys() - arrows)), tuple(sorted(raises.items()))
+    )
 
 
 def _arrows(program: Program, run: Run) -> list[tuple[str, str]]:

@@ -15,8 +15,7 @@ from gradfix.bot.errors import UsageError
 from gradfix.bot.plan import Change, Command, PlanFile, Rewrite, Scope
 from gradfix.bot.proof import outcome_of
 from gradfix.core.codemod import Effect
-from gradfix.pipeline import driver
-from gradfix.pipeline import proving
+from gradfix.pipeline import driver, proving
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions
 from gradfix.pipeline.results import Attempt, FileReport, Outcome, Repaired
 from gradfix.project import source
@@ -34,7 +33,9 @@ class Made:
     """What was left out, and why."""
 
 
-def make(paths: Sequence[str], requested: RequestedOptions, tell: Callable[[str], None] = lambda line: None) -> Made:
+def make(
+    paths: Sequence[str], requested: RequestedOptions, tell: Callable[[str], None] = lambda line: None
+) -> Made:
     """The plan for ``paths`` of the git checkout around them, as it is at the commit that is checked out.
 
     ``tell`` is told what is being done, and what came of it, a line at a time.

@@ -21,8 +21,7 @@ from gradfix.core.codemod import Severity
 from gradfix.pipeline import driver
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.results import Attempt, Outcome
-from gradfix.project import configuration
-from gradfix.project import source
+from gradfix.project import configuration, source
 from gradfix.project.source import Problem, Source
 from gradfix.rewriting.patch import unified_diff
 from gradfix.rules import catalog

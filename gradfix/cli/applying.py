@@ -28,7 +28,13 @@ from gradfix.system import interrupts
 
 
 def apply(
-    where: Sequence[str], requested: RequestedOptions, printed: Printed, evidence: str, *, dry_run: bool, patch: str | None
+    where: Sequence[str],
+    requested: RequestedOptions,
+    printed: Printed,
+    evidence: str,
+    *,
+    dry_run: bool,
+    patch: str | None,
 ) -> NoReturn:
     """Fix what is found in ``where``, say so, and end.
 

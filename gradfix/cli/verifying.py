@@ -48,7 +48,9 @@ def prove(where: Sequence[str], requested: RequestedOptions, printed: Printed, e
     raise typer.Exit(plan.exit_code)
 
 
-def judge(before: str, after: Sequence[str] | None, requested: RequestedOptions, printed: Printed) -> NoReturn:
+def judge(
+    before: str, after: Sequence[str] | None, requested: RequestedOptions, printed: Printed
+) -> NoReturn:
     """Say what is to be thought of a repair, and end."""
     if after is None or len(after) != 1:
         refuse("--before takes one PATH: the repaired version of OLD")

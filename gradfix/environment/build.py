@@ -23,8 +23,7 @@ from gradfix.environment.reading import Stated
 from gradfix.environment.requirements import LeftOut, Requirement, normalised, parse
 from gradfix.environment.resolve import Relaxed
 from gradfix.environment.statements import root_of, stated_for
-from gradfix.project import configuration
-from gradfix.project import source
+from gradfix.project import configuration, source
 
 Progress = Callable[[str], None]
 

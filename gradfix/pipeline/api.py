@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from gradfix.pipeline import driver
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions, prepare
 from gradfix.pipeline.results import FileReport, Report, Reported
 
@@ -78,7 +77,9 @@ def check_paths(
 
 
 def _prepared(paths: list[str], select: Sequence[str], ignore: Sequence[str], unsafe_fixes: bool) -> Options:
-    requested = RequestedOptions(select=tuple(select) or None, ignore=tuple(ignore) or None, unsafe_fixes=unsafe_fixes)
+    requested = RequestedOptions(
+        select=tuple(select) or None, ignore=tuple(ignore) or None, unsafe_fixes=unsafe_fixes
+    )
     options = prepare(paths, requested, configured=bool(paths))
     if isinstance(options, Refusal):
         raise GradfixError(options.message)

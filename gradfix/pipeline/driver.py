@@ -25,8 +25,7 @@ from gradfix.pipeline.options import Options, Refusal, RequestedOptions, prepare
 from gradfix.pipeline.placing import placed
 from gradfix.pipeline.proving import Candidate, FixKey, prove, servers_kept, time_budget, with_environment
 from gradfix.pipeline.results import Attempt, FileReport, Outcome, Patch, Plan, Repaired, Report, Reported
-from gradfix.project import configuration
-from gradfix.project import source, traces
+from gradfix.project import configuration, source, traces
 from gradfix.project.source import Problem, Source
 from gradfix.system import interrupts
 from gradfix.system.parallel import WORTH_PROCESSES, for_each
@@ -180,7 +179,9 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     loading = _load(paths, options)
     reports = _reports(paths, loading, options, with_fixes=False)
     with_content = [(file, report) for file, report in zip(loading.files, reports) if _anything(report)]
-    repairable = [file.path for file, report in with_content if any(one.finding.fixes for one in report.findings)]
+    repairable = [
+        file.path for file, report in with_content if any(one.finding.fixes for one in report.findings)
+    ]
     fixable = len(repairable)
     options = with_environment(repairable, options)
     with servers_kept() if options.verify and fixable else nullcontext():

@@ -91,7 +91,11 @@ class Refusal(NamedTuple):
 
 
 def prepare(
-    paths: Sequence[str], requested: RequestedOptions, scripts: Sequence[str] | None = None, *, configured: bool = True
+    paths: Sequence[str],
+    requested: RequestedOptions,
+    scripts: Sequence[str] | None = None,
+    *,
+    configured: bool = True,
 ) -> Options | Refusal:
     """The options for ``paths``: the configuration, if it is ``configured``, overridden by what is asked for.
 
@@ -116,7 +120,9 @@ def prepare(
     interpreter = _named_interpreter(requested, settings)
     if isinstance(interpreter, Refusal):
         return interpreter
-    refusal = _unusable_command(paths if scripts is None else scripts, requested) or _unusable_settings(settings)
+    refusal = _unusable_command(paths if scripts is None else scripts, requested) or _unusable_settings(
+        settings
+    )
     if refusal is not None:
         return refusal
     return Options(
@@ -125,7 +131,9 @@ def prepare(
         settings=settings,
         # Who asks for another order asks for another training.
         unsafe_fixes=requested.unsafe_fixes or settings.unsafe_fixes or requested.gan_order is not None,
-        min_severity=Severity.INFO if requested.gan_order else requested.min_severity or settings.min_severity,
+        min_severity=Severity.INFO
+        if requested.gan_order
+        else requested.min_severity or settings.min_severity,
         way=requested.way,
         compare=requested.compare,
         interpreter=interpreter,
@@ -140,7 +148,9 @@ def prepare(
     )
 
 
-def _named_interpreter(requested: RequestedOptions, settings: configuration.Settings) -> Interpreter | Refusal | None:
+def _named_interpreter(
+    requested: RequestedOptions, settings: configuration.Settings
+) -> Interpreter | Refusal | None:
     """The interpreter that the command line names, or else the configuration, if anything is to be run."""
     named = requested.python or settings.verify.python
     if not named or not (requested.verify or requested.python):

@@ -13,8 +13,7 @@ from gradfix.core.codemod import Finding, Fix
 from gradfix.pipeline.analysis import Analysis, analyse, problem_of
 from gradfix.pipeline.options import Options, configured_in, keep_within, read_by_runs
 from gradfix.pipeline.results import Attempt, Outcome
-from gradfix.project import configuration
-from gradfix.project import source
+from gradfix.project import configuration, source
 from gradfix.project.source import Problem
 from gradfix.system import scratch
 

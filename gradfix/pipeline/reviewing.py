@@ -14,8 +14,7 @@ from gradfix.pipeline.choosing import resolve
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.proving import command_for, limits_of, servers_kept, time_budget, with_environment
 from gradfix.pipeline.results import Judged
-from gradfix.project import configuration
-from gradfix.project import source
+from gradfix.project import configuration, source
 from gradfix.project.source import Problem, Source
 
 if TYPE_CHECKING:

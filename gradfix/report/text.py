@@ -81,7 +81,10 @@ class Text:
                 wording = (
                     f"{self._paint(verdict.outcome, colours[verdict.outcome])}: {printable(verdict.reason)}"
                 )
-                rows = [*self._why(file.before, lines, finding), self._point(_margin(lines, finding), wording)]
+                rows = [
+                    *self._why(file.before, lines, finding),
+                    self._point(_margin(lines, finding), wording),
+                ]
                 yield "".join(f"{line}\n" for line in rows)
                 yield (
                     "".join(

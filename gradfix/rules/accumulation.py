@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.trace_queries import backwards, between, steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, between, steps
 from gradfix.autograd.training_step import Program
 from gradfix.core.syntax import last_name
 from gradfix.rules import conditional_steps

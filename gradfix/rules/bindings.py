@@ -421,7 +421,8 @@ class _Walk:
     def loop(self, node: ast.For | ast.AsyncFor | ast.While, state: Reaching) -> Reaching | None:
         if not isinstance(node, ast.While):
             state = self.read(node.iter, state)
-        # An iteration begins with what is in force before the loop, or with what iterations before it have bound.
+        # An iteration begins with what is in force before the loop, or with what iterations before it have
+        # bound.
         head = _with(state, _definitions(list(_within(node)), self.own))
         loop = _Loop([], [])
         self.loops.append(loop)

@@ -1,8 +1,8 @@
 """Conditions between a backward and its step: does the step wait for several iterations, or leave some out?
 
 Gradients that a step waits for add up on purpose, and are to be cleared when it has consumed them. Of an
-iteration that is left out (``if torch.isfinite(loss)``) nothing may stay. Which of the two a condition means is
-told from its words; where they do not tell, nothing is known.
+iteration that is left out (``if torch.isfinite(loss)``) nothing may stay. Which of the two a condition means
+is told from its words; where they do not tell, nothing is known.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import enum
 
-from gradfix.autograd.model_ledger import terms_of
 from gradfix.autograd.graph import Backward, Change, Leaf, OptimizerState, Step, reach
+from gradfix.autograd.model_ledger import terms_of
+from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     Feeding,
     backwards,
@@ -27,7 +28,6 @@ from gradfix.autograd.trace_queries import (
     without_call,
     zeros,
 )
-from gradfix.autograd.run import Run
 from gradfix.autograd.turns import misdirected
 
 
@@ -180,10 +180,11 @@ def _takes_turns(run: Run, candidate: Backward, other: Backward, foreign: set[Le
 
 
 def toggled(run: Run, backward: Backward) -> OptimizerState | None:
-    """The optimizer that alone a loss is for, as its networks were frozen for the other losses of the iteration.
+    """The optimizer that alone a loss is for, as its networks were frozen for the other losses of the
+    iteration.
 
-    Others of the iteration go through these networks without a gradient for them, to the network that feeds them;
-    this one is what they are thawed for. Which optimizer steps first does not matter then.
+    Others of the iteration go through these networks without a gradient for them, to the network that feeds
+    them; this one is what they are thawed for. Which optimizer steps first does not matter then.
     """
     if run.thawed.isdisjoint(backward.reached):
         return None
@@ -201,7 +202,8 @@ def toggled(run: Run, backward: Backward) -> OptimizerState | None:
 
 
 def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[Leaf]) -> Backward | None:
-    """A loss of this iteration, or of a loop around it, that is for the feeding network, by way of the other's."""
+    """A loss of this iteration, or of a loop around it, that is for the feeding network, by way of the
+    other's."""
     own = set(mine.owned())
     for other in backwards(run):
         theirs = owner(run, other)

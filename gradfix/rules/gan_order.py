@@ -37,8 +37,8 @@ from functools import partial
 from types import ModuleType
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.trace_queries import backwards, calls_in, owner, steps, zeros
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, calls_in, owner, steps, zeros
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Codemod, Effect, Finding, Fix, Way
 from gradfix.core.span import Span

@@ -258,7 +258,11 @@ _plans: dict[Any, PlanFile] = {}
 
 
 def planned(
-    repository: Path, commit: str, paths: tuple[str, ...], proved: bool, requested: tuple[tuple[str, Any], ...]
+    repository: Path,
+    commit: str,
+    paths: tuple[str, ...],
+    proved: bool,
+    requested: tuple[tuple[str, Any], ...],
 ) -> PlanFile:
     """The plan for a commit, made in a checkout; nothing is run for it."""
     key = commit, paths, proved, requested

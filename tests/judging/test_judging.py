@@ -23,8 +23,7 @@ from cases import CASES, Case
 from typer.testing import CliRunner
 
 from gradfix.cli.commands import app
-from gradfix.pipeline import driver
-from gradfix.pipeline import reviewing
+from gradfix.pipeline import driver, reviewing
 from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.verify.judging.verdicts import judge
 from judging import patches

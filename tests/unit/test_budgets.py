@@ -11,11 +11,11 @@ import pytest
 
 from gradfix.autograd import imports, training_step
 from gradfix.autograd.graph import Node
-from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.autograd.semantics import functions
 from gradfix.autograd.semantics.functions import MANY_CALLS
 from gradfix.autograd.semantics.layers import deep_copy
 from gradfix.autograd.semantics.statelessness import keeps_nothing
+from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.autograd.training_step import ALLOWED, BUDGET, LED_IN, Program, analyze
 from gradfix.autograd.values import (
     LARGEST,
@@ -25,14 +25,13 @@ from gradfix.autograd.values import (
     Frame,
     Mapping,
     Module,
-    Unknown,
     Sequence,
+    Unknown,
     Value,
     fold,
     is_plain,
 )
-from gradfix.pipeline import analysis, choosing
-from gradfix.pipeline import driver
+from gradfix.pipeline import analysis, choosing, driver
 from gradfix.pipeline.choosing import ALONE, TOGETHER
 from gradfix.pipeline.driver import Options, RequestedOptions, prepare
 from gradfix.project import source

@@ -23,8 +23,7 @@ from fakes import ROOT, gradfix, write_codemod
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradfix.pipeline import analysis
-from gradfix.pipeline import driver
+from gradfix.pipeline import analysis, driver
 from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.pipeline.results import Report
 from gradfix.project import source, traces

@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gradfix.cli.commands import app
-from gradfix.pipeline import driver
-from gradfix.pipeline import proving
+from gradfix.pipeline import driver, proving
 from gradfix.pipeline.driver import Options, Refusal, RequestedOptions
 from gradfix.project import trust
 from gradfix.runtime.sandbox.readable import data_folders

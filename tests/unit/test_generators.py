@@ -70,7 +70,9 @@ USES = {
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False, min_severity=Severity.INFO))
+    prepared = driver.prepare(
+        [], RequestedOptions(unsafe_fixes=True, verify=False, min_severity=Severity.INFO)
+    )
     assert isinstance(prepared, Options)
     return prepared
 

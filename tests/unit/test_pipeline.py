@@ -27,7 +27,9 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def options(**requested: Any) -> Options:
-    prepared = driver.prepare(["src"], RequestedOptions(**{"codemods": ("codemods",), "verify": False, **requested}))
+    prepared = driver.prepare(
+        ["src"], RequestedOptions(**{"codemods": ("codemods",), "verify": False, **requested})
+    )
     assert isinstance(prepared, Options), prepared
     return prepared
 
@@ -393,8 +395,14 @@ def test_a_mistake_in_what_is_asked_for_is_refused() -> None:
     Path("pyproject.toml").write_text('[tool.gradfix]\nignore = ["bad-wrd"]\n')
     for requested, message in [
         (RequestedOptions(codemods=("codemods",)), "pyproject.toml: there is no codemod 'bad-wrd'"),
-        (RequestedOptions(select=("bad-wrd",), ignore=(), codemods=("codemods",)), "did you mean 'bad-word'?"),
-        (RequestedOptions(python="no-such-python", ignore=()), "there is no Python interpreter 'no-such-python'"),
+        (
+            RequestedOptions(select=("bad-wrd",), ignore=(), codemods=("codemods",)),
+            "did you mean 'bad-word'?",
+        ),
+        (
+            RequestedOptions(python="no-such-python", ignore=()),
+            "there is no Python interpreter 'no-such-python'",
+        ),
     ]:
         refusal = driver.prepare(["src"], requested)
         assert isinstance(refusal, Refusal)
@@ -459,7 +467,9 @@ for number, real in enumerate(torch.utils.data.DataLoader(torch.randn(64, 3), ba
 
 
 def test_a_clearing_may_show_what_is_wasted_then(tmp_path: Path) -> None:
-    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False, select=("missing-zero-grad",)))
+    prepared = driver.prepare(
+        [], RequestedOptions(unsafe_fixes=True, verify=False, select=("missing-zero-grad",))
+    )
     assert isinstance(prepared, Options)
     script = tmp_path / "script.py"
     script.write_text(LEAKING)

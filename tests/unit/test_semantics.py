@@ -27,12 +27,12 @@ from gradfix.autograd.values import (
     External,
     Mapping,
     Module,
-    Unknown,
     Optimizer,
     Params,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
 )
 

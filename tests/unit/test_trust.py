@@ -22,8 +22,7 @@ from typer.testing import CliRunner
 from gradfix import runtime
 from gradfix.bot import git as bot_git
 from gradfix.cli.commands import app
-from gradfix.pipeline import certificate, proving
-from gradfix.pipeline import driver
+from gradfix.pipeline import certificate, driver, proving
 from gradfix.pipeline.driver import Refusal, RequestedOptions
 from gradfix.project import checkout, trust
 from gradfix.project.source import Problem

@@ -15,8 +15,7 @@ from typer.testing import CliRunner, Result
 from gradfix.cli.commands import app
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
-from gradfix.pipeline import journal
-from gradfix.pipeline import driver
+from gradfix.pipeline import driver, journal
 from gradfix.pipeline.results import Attempt, Outcome, Plan, Repaired
 from gradfix.project import configuration
 from gradfix.project.source import Problem

@@ -17,10 +17,10 @@ from gradfix.autograd.values import (
     Index,
     Instance,
     Module,
-    Unknown,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
 )
 
@@ -111,7 +111,11 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> ControlFlow:
         extend(run, old, operand)
         run.store(operand, node.value, old)
         return None
-    if isinstance(old, (Const, Index)) and isinstance(operand, Const) and counts_iterations(run, target, frame):
+    if (
+        isinstance(old, (Const, Index))
+        and isinstance(operand, Const)
+        and counts_iterations(run, target, frame)
+    ):
         named = isinstance(target, ast.Name)
         value = counted(node.op, old, operand) if named else Unknown("counter")
         assign(run, target, value, frame, None)

@@ -16,10 +16,10 @@ from gradfix.autograd.values import (
     Frame,
     Mapping,
     Namespace,
-    Unknown,
     Params,
     Sequence,
     Super,
+    Unknown,
     Value,
     tensors_in,
 )

@@ -20,11 +20,11 @@ from gradfix.autograd.values import (
     Length,
     Mapping,
     Module,
-    Unknown,
     Optimizer,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     data,
 )

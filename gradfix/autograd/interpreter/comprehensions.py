@@ -13,7 +13,7 @@ from gradfix.autograd.parameters import go_through
 from gradfix.autograd.run import Run, expression
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.names import asks_for_gradient
-from gradfix.autograd.values import Const, Frame, Mapping, Unknown, Params, Sequence, SummaryTensor, Value
+from gradfix.autograd.values import Const, Frame, Mapping, Params, Sequence, SummaryTensor, Unknown, Value
 
 
 @expression(ast.ListComp, ast.SetComp, ast.GeneratorExp)

@@ -23,9 +23,9 @@ from gradfix.autograd.values import (
     Instance,
     Mapping,
     Module,
-    Unknown,
     Optimizer,
     Sequence,
+    Unknown,
     Value,
 )
 
@@ -371,10 +371,11 @@ def note_turn(run: Run, test: ast.expr, holds: bool, turns: bool) -> None:
 
 
 def now(value: Value) -> bool | None:
-    """What a condition on the number of an iteration comes to in this iteration, or None if it is no such condition.
+    """What a condition on the number of an iteration comes to in this iteration, or None if it is no such
+    condition.
 
-    Where it decides what an iteration does, it is left open, since iterations of all numbers come in the end. Where
-    it decides whether there is another iteration, it is not.
+    Where it decides what an iteration does, it is left open, since iterations of all numbers come in the end.
+    Where it decides whether there is another iteration, it is not.
     """
     if isinstance(value, Condition):
         return value.holds

@@ -13,8 +13,8 @@ from gradfix.autograd.run import (
     STOP,
     Break,
     Continue,
-    Exited,
     ControlFlow,
+    Exited,
     Run,
     Stop,
     Stopped,
@@ -33,10 +33,10 @@ from gradfix.autograd.values import (
     GradMode,
     Instance,
     Module,
-    Unknown,
     Optimizer,
     Scaled,
     Suspended,
+    Unknown,
     Value,
 )
 
@@ -113,7 +113,8 @@ class _Closed(Exception):
 
 
 def drive(run: Run, made: Made, node: ast.For | ast.AsyncFor, frame: Frame) -> ControlFlow:
-    """Run a generator of the project that differentiates, and an iteration of the loop over it where it yields."""
+    """Run a generator of the project that differentiates, and an iteration of the loop over it where it
+    yields."""
     left: list[ControlFlow] = []
     iterations = itertools.count()
     path, catching, enabled = run.loops, run.catching, run.grad_enabled

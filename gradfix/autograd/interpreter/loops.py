@@ -27,11 +27,11 @@ from gradfix.autograd.values import (
     LazyIterable,
     Mapping,
     Module,
-    Unknown,
     Optimizer,
     Params,
     Sequence,
     Tensor,
+    Unknown,
     Value,
     tensors_in,
 )
@@ -61,9 +61,12 @@ def iterations_of(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> int:
 
 
 def numbers_to_run(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> Iterator[int]:
-    """The numbers of the iterations to run; what an iteration shows of inner loops may ask for more of them."""
+    """The numbers of the iterations to run; what an iteration shows of inner loops may ask for more of
+    them."""
     number, shown = 0, _Unrolling(run, node)
-    while number < iterations_of(run, node) + shown.asks_for_more() or (number == 1 and shown.switches_mode()):
+    while number < iterations_of(run, node) + shown.asks_for_more() or (
+        number == 1 and shown.switches_mode()
+    ):
         shown.begin()
         yield number
         number += 1
@@ -167,8 +170,8 @@ class _Unrolling:
     def asks_for_more(self) -> bool:
         """Whether there is something that only a further iteration would show.
 
-        A condition on the number of the iteration has kept something from being run. Or a graph is handed on from
-        iteration to iteration: a recurrent step is first stale in the third (autograd_facts: RNN).
+        A condition on the number of the iteration has kept something from being run. Or a graph is handed on
+        from iteration to iteration: a recurrent step is first stale in the third (autograd_facts: RNN).
         """
         if self.run.pinned > self.pinned:
             return True
@@ -302,8 +305,8 @@ def _over_parameters(run: Run, node: ast.For | ast.AsyncFor, frame: Frame, items
 def _names_a_part(item: Value) -> bool:
     """Whether a loop over such items goes over the parts of a program, and not over time or data.
 
-    Its iterations are different statements rather than repetitions of one: they belong to one iteration of the loop
-    around them.
+    Its iterations are different statements rather than repetitions of one: they belong to one iteration of
+    the loop around them.
     """
     if isinstance(item, Const):
         return isinstance(item.value, str)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.names import NO_TENSORS, OF_TENSORS, TENSORS
-from gradfix.autograd.values import External, Frame, Unknown, Sequence, Tensor, Value, data
+from gradfix.autograd.values import External, Frame, Sequence, Tensor, Unknown, Value, data
 from gradfix.core.syntax import last_name
 
 

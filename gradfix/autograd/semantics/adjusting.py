@@ -13,7 +13,7 @@ from gradfix.autograd.graph import Advance, Backward, Clip, Leaf, Replacement
 from gradfix.autograd.parameters import go_through, leaves_of, module_leaves
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import before_methods, function, method, package
-from gradfix.autograd.values import Const, Module, Unknown, Optimizer, Schedule, Value
+from gradfix.autograd.values import Const, Module, Optimizer, Schedule, Unknown, Value
 
 
 @function(

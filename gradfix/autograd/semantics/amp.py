@@ -12,13 +12,13 @@ from gradfix.autograd.semantics.unknown import adopted
 from gradfix.autograd.values import (
     NONE,
     External,
-    Unknown,
     Optimizer,
     Params,
     Scaled,
     Scaler,
     Sequence,
     Tensor,
+    Unknown,
     Value,
 )
 

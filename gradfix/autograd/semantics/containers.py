@@ -22,11 +22,11 @@ from gradfix.autograd.values import (
     External,
     Lists,
     Mapping,
-    Unknown,
     Params,
     Record,
     Sequence,
     SummaryTensor,
+    Unknown,
     Value,
     tensors_in,
 )

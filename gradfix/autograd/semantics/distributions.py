@@ -7,7 +7,7 @@ from gradfix.autograd.graph import Edge
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import method, package
 from gradfix.autograd.semantics.operations import operands_of, record
-from gradfix.autograd.values import Unknown, Tensor, Value, data
+from gradfix.autograd.values import Tensor, Unknown, Value, data
 
 
 class Distribution(Unknown):

@@ -13,7 +13,7 @@ from gradfix.autograd.engine import backward
 from gradfix.autograd.graph import Leaf, Tri
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import call_value, method
-from gradfix.autograd.values import NONE, Function, Mapping, Module, Unknown, Optimizer, Sequence, Value
+from gradfix.autograd.values import NONE, Function, Mapping, Module, Optimizer, Sequence, Unknown, Value
 
 PREPARING = frozenset(
     """prepare prepare_model prepare_optimizer setup setup_module setup_optimizers unwrap_model""".split()

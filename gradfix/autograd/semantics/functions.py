@@ -32,7 +32,6 @@ from gradfix.autograd.values import (
     Method,
     Module,
     Namespace,
-    Unknown,
     Params,
     Partial,
     Property,
@@ -41,6 +40,7 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Suspended,
     Tensor,
+    Unknown,
     Value,
 )
 

@@ -34,10 +34,10 @@ from gradfix.autograd.values import (
     LazyIterable,
     Mapping,
     Module,
-    Unknown,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     data,
     graphs_in,
@@ -139,7 +139,9 @@ def _module_item(run: Run, value: Module, index: Value, expression: ast.expr, si
 
 
 @items_of(Unknown)
-def _unknown_item(run: Run, value: Unknown, index: Value, expression: ast.expr, site: ast.AST | None) -> Value:
+def _unknown_item(
+    run: Run, value: Unknown, index: Value, expression: ast.expr, site: ast.AST | None
+) -> Value:
     if isinstance(index, Const) and isinstance(index.value, (int, str)):
         if value.node is not None:
             return part(run, value, f"[{index.value!r}]", site or expression)
@@ -205,7 +207,12 @@ def _any_will_do(run: Run, items: list[Value], index: Value) -> bool:
     ``agent = self.agents[number]``: what is trained for one number is trained for any, again and again. Of
     another number nobody knows whether it is the same.
     """
-    if not isinstance(index, Unknown) or index.__class__ is not Unknown or index.node is not None or index.made:
+    if (
+        not isinstance(index, Unknown)
+        or index.__class__ is not Unknown
+        or index.node is not None
+        or index.made
+    ):
         return False
     makes = {item.cls for item in items if isinstance(item, Instance)}
     if len(makes) != 1 or not all(isinstance(item, Instance) for item in items):
@@ -267,7 +274,8 @@ def put_somewhere(run: Run, holder: Sequence | Mapping, value: Value, site: ast.
 
 
 def item_at(run: Run, value: Sequence, place: int, expression: ast.expr | None) -> Value:
-    """An item by the number of an iteration: the few that are known stand for more, with graphs of their own."""
+    """An item by the number of an iteration: the few that are known stand for more, with graphs of their
+    own."""
     if value.open and place >= len(value.items) and any(t.node is not None for t in tensors_in(value)):
         at = expression or ast.Constant(None, lineno=0, col_offset=0, end_lineno=0, end_col_offset=0)
         return one_of(run, value.items, at, at)

@@ -52,10 +52,10 @@ from gradfix.autograd.values import (
     Instance,
     Mapping,
     Module,
-    Unknown,
     Params,
     Sequence,
     Tensor,
+    Unknown,
     Value,
 )
 

@@ -12,7 +12,7 @@ from gradfix.autograd.semantics.libraries import HARMLESS, NETWORKS
 from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
 from gradfix.autograd.semantics.processes import PROCESSES, start
 from gradfix.autograd.semantics.unknown import LOGGING, call_unknown, is_logging
-from gradfix.autograd.values import NONE, Class, Function, Instance, Module, Unknown, Static, Super, Value
+from gradfix.autograd.values import NONE, Class, Function, Instance, Module, Static, Super, Unknown, Value
 
 
 @other_methods(Instance)

@@ -24,12 +24,12 @@ from gradfix.autograd.values import (
     Mapping,
     Method,
     Module,
-    Unknown,
     Optimizer,
     Params,
     Partial,
     Sequence,
     Tensor,
+    Unknown,
     Value,
 )
 

@@ -8,7 +8,7 @@ from gradfix.autograd.arguments import Call
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import call_value, function
 from gradfix.autograd.semantics.operations import unknown
-from gradfix.autograd.values import NONE, Unknown, Sequence, Tensor, Value
+from gradfix.autograd.values import NONE, Sequence, Tensor, Unknown, Value
 
 
 @function("torch.nn.parallel.data_parallel", "torch.nn.parallel.data_parallel.data_parallel")

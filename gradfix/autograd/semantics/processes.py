@@ -7,7 +7,7 @@ import ast
 from gradfix.autograd.arguments import Argument, Call
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import call_value, function, method
-from gradfix.autograd.values import NONE, Mapping, Unknown, Process, Sequence, Value
+from gradfix.autograd.values import NONE, Mapping, Process, Sequence, Unknown, Value
 
 
 @method(Process, "start", "run")

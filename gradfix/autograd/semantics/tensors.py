@@ -28,10 +28,10 @@ from gradfix.autograd.values import (
     Const,
     Function,
     Method,
-    Unknown,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     data,
 )

@@ -44,12 +44,12 @@ from gradfix.autograd.values import (
     Function,
     Instance,
     Module,
-    Unknown,
     Optimizer,
     Params,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     data,
     hides_graph,
@@ -262,7 +262,11 @@ def _by_its_role(run: Run, value: Unknown, call: Call) -> Value | None:
         return call_value(run, held, call)
     if isinstance(value, script_options.Parser):
         return script_options.method(run, value, call.name, call.keywords)
-    if isinstance(value, script_options.ScriptOption) and isinstance(value.default.value, str) and call.name in TEXT:
+    if (
+        isinstance(value, script_options.ScriptOption)
+        and isinstance(value.default.value, str)
+        and call.name in TEXT
+    ):
         parts = [(script_options.given(given), expression) for given, expression in call.args]
         text = text_method(value.default.value, call.name, parts, call.keywords)
         if isinstance(text, Const):
@@ -533,7 +537,8 @@ def is_logging(call: Call) -> bool:
 
 
 def _met(run: Run, base: Unknown, node: ast.AST) -> Optimizer | None:
-    """An object that was passed in and whose ``zero_grad`` is called: if it also steps, it is an external optimizer.
+    """An object that was passed in and whose ``zero_grad`` is called: if it also steps, it is an external
+    optimizer.
 
     Where others are known, nothing is said of it but that it may clear theirs.
     """

@@ -189,12 +189,16 @@ class _Loader:
         again = frozenset(call for call in map(int, raw["again"]) if 0 <= call < index)
         stale = frozenset[ledger.Parameter]((int(one), int(at)) for one, at in raw["stale"])
 
-        def call(flow: ledger.GradientFlow, firsts: Sequence[Sequence[int]], **more: Any) -> ledger.BackwardCall:
+        def call(
+            flow: ledger.GradientFlow, firsts: Sequence[Sequence[int]], **more: Any
+        ) -> ledger.BackwardCall:
             terms = []
             for (number, count, predicts), first in zip(numbered, firsts):
                 direct = frozenset(parameter for layer in first for parameter in used[layer])
                 terms.append(ledger.Term(number, count, flow.reached(first), direct, predicts))
-            return ledger.BackwardCall(index, place.receiver or str(place), tuple(terms), flow, again, stale, **more)
+            return ledger.BackwardCall(
+                index, place.receiver or str(place), tuple(terms), flow, again, stale, **more
+            )
 
         if "cut" not in raw:
             return call(flow, firsts)
