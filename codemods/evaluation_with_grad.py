@@ -45,9 +45,9 @@ from functools import cache, lru_cache, partial
 
 from gradfix.autograd.cuts import cut_off
 from gradfix.autograd.graph import reach
-from gradfix.autograd.questions import walked_by_any
 from gradfix.autograd.relevance import Relevance, walk
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import walked_by_any
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Decorate, Edit, Effect, Enclose, Finding, Fix, Severity, Span
 from gradfix.core.syntax import LOOPS

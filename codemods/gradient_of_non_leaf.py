@@ -45,8 +45,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
-from gradfix.autograd.questions import backwards, of_kind
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import (
     Claim,
@@ -118,7 +118,7 @@ def left_without_graph(run: Run) -> dict[Hashable, Backward]:
     found: dict[Hashable, Backward] = {}
     leading: set[ast.AST] = set()
     for event in backwards(run):
-        if event.failure is not None and event.failure.kind == "E3" and event.site in leading and event.path:
+        if event.failure is not None and event.failure.kind == "E3" and event.site in leading and event.loops:
             found.setdefault(event.site, event)
         if any(sure and leaf.label == "tensor" for leaf, sure in event.reached.items()):
             leading.add(event.site)
@@ -127,7 +127,7 @@ def left_without_graph(run: Run) -> dict[Hashable, Backward]:
 
 def _updates_without_graph(program: Program, event: Backward) -> list[ast.Assign]:
     """The updates ``w = w - 0.1 * w.grad`` under ``no_grad`` in the loop of a backward."""
-    loop, site = event.path[-1][0], event.site
+    loop, site = event.loops[-1][0], event.site
     if line(site) <= 0 or not isinstance(loop, (ast.For, ast.While)) or line(loop) <= 0:
         return []
     found = []

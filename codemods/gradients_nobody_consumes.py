@@ -40,10 +40,18 @@ import ast
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.entries import operation
 from gradfix.autograd.graph import Backward, Change, Leaf, ModuleCall, Node, OptimizerState, reach
-from gradfix.autograd.questions import backwards, calls_in, detached_code, first_step, steps, steps_in, zeros
+from gradfix.autograd.model_ledger import operation
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import (
+    backwards,
+    calls_in,
+    detached_code,
+    first_step,
+    steps,
+    steps_in,
+    zeros,
+)
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor
 from gradfix.core.codemod import (
@@ -107,7 +115,7 @@ def _stepping(program: Program) -> set[ast.AST]:
 
 def wasted(run: Run) -> dict[Hashable, Wasted]:
     """By the place of its first call: the networks whose gradients no step can consume."""
-    if run.strangers or not run.optimizers or not all(o.state.groups_known for o in run.optimizers):
+    if run.external_optimizers or not run.optimizers or not all(o.state.groups_known for o in run.optimizers):
         return {}
     stepping = {step.optimizer for step in steps(run)}
     owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
@@ -129,7 +137,7 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         if first_step(run, event) is None and not _trained_beside(run, event, owned):
             continue
         # Who has stepped in an earlier phase only consumes nothing of what comes after it.
-        here = {loop for loop, _ in event.path}
+        here = {loop for loop, _ in event.loops}
         trained = {
             leaf
             for state, (last, loops) in stepped_at.items()
@@ -174,7 +182,7 @@ def _last_steps(run: Run) -> dict[OptimizerState, tuple[int, set[ast.AST]]]:
     found: dict[OptimizerState, tuple[int, set[ast.AST]]] = {}
     for step in steps(run):
         _, loops = found.get(step.optimizer, (0, set()))
-        found[step.optimizer] = step.serial, loops | {loop for loop, _ in step.path}
+        found[step.optimizer] = step.serial, loops | {loop for loop, _ in step.loops}
     return found
 
 
@@ -192,13 +200,13 @@ def _trained_beside(run: Run, event: Backward, owned: set[Leaf]) -> bool:
 
     If a step follows that finds nothing, its optimizer was meant for it: see step-without-gradients.
     """
-    following = next((s for s in steps_in(run, event.path) if s.serial > event.serial), None)
+    following = next((s for s in steps_in(run, event.loops) if s.serial > event.serial), None)
     return (
-        bool(event.path)
+        bool(event.loops)
         and (following is None or bool(following.consumed))
         and owned.isdisjoint(event.reached)
         and run.differentiated.isdisjoint(event.reached)
-        and any(step.consumed for step in steps_in(run, event.path))
+        and any(step.consumed for step in steps_in(run, event.loops))
     )
 
 
@@ -220,7 +228,7 @@ def _may_be_forgotten(found: Wasted) -> bool:
     if found.leads_on or found.first.training is False or any(leaf.copied for leaf in found.first.leaves):
         return False
     changes = {e for leaf in found.first.leaves for e in leaf.storage.history if isinstance(e, Change)}
-    if any(change.path for change in changes):
+    if any(change.loops for change in changes):
         return False
     inside = {node for node in found.backward.visited if node.call in found.calls.values()}
     feeding = [
@@ -296,7 +304,7 @@ def _detached(program: Program, found: Wasted) -> Iterator[Fix]:
 def _frozen(program: Program, found: Wasted) -> Iterator[Fix]:
     """The network's parameters, frozen where it is put into evaluation mode before training begins."""
     mode = found.first.mode
-    if mode is None or mode.training is not False or mode.path or not isinstance(mode.site, ast.Call):
+    if mode is None or mode.training is not False or mode.loops or not isinstance(mode.site, ast.Call):
         return
     function, statement = mode.site.func, program.statement(mode.site)
     if not isinstance(function, ast.Attribute) or function.attr != "eval":

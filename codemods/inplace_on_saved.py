@@ -48,10 +48,10 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Change
-from gradfix.autograd.questions import backwards
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.layers import INPLACE
+from gradfix.autograd.trace_queries import backwards
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, ReplaceExpression, Span

@@ -35,8 +35,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Step, Update
-from gradfix.autograd.questions import of_kind, steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import of_kind, steps
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.values import Scaler
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
@@ -83,7 +83,7 @@ def not_updated(run: Run) -> dict[Hashable, Outdated]:
         mine = updates.get(step.scaler, [])
         if not any(step.serial < u.serial < again.serial for u in mine):
             told.add(step.scaler)
-            together = [s for s in scaling if s.scaler is step.scaler and s.path == step.path]
+            together = [s for s in scaling if s.scaler is step.scaler and s.loops == step.loops]
             found.setdefault(step.site, Outdated(step, again, together[-1], not mine))
     return found
 

@@ -33,10 +33,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradfix.autograd.entries import ONE, multiples_of, operation
 from gradfix.autograd.graph import Backward
-from gradfix.autograd.questions import backwards
-from gradfix.autograd.training_step import Entry, Program
+from gradfix.autograd.model_ledger import ONE, multiples_of, operation
+from gradfix.autograd.trace_queries import backwards
+from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.codemod import Finding, Severity, Span
 from gradfix.rules.accumulation import Waiting, waiting
 from gradfix.rules.edits import note, receiver, stepped
@@ -61,10 +61,10 @@ def find(program: Program) -> Iterator[Finding]:
                 yield _finding(program, one)
 
 
-def _undivided(entry: Entry, one: Waiting) -> bool:
+def _undivided(entry: EntryPoint, one: Waiting) -> bool:
     """Whether a loss is a sum of means, none of which is scaled, whichever way conditions go."""
     for run in entry.runs:
-        if run.grad_reads or run.strangers or run.clipped:
+        if run.grad_reads or run.external_optimizers or run.clipped:
             return False
         if not all(_plain(b) for b in backwards(run) if b.site is one.backward.site):
             return False

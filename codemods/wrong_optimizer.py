@@ -41,8 +41,8 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, OptimizerState, Step, ZeroGrad
-from gradfix.autograd.questions import backwards, steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.turns import Misdirected, misdirected
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span

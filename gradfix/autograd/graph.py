@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 Tri = bool | None
 """True, False, or None for "cannot know"."""
 
-Path = tuple[tuple[ast.AST, int], ...]
+LoopContext = tuple[tuple[ast.AST, int], ...]
 """The loops that were running, outermost first, each with the number of its pass (from 0)."""
 
 Stack = tuple[tuple[ast.AST, list[tuple[Any, ast.expr]]], ...]
@@ -189,7 +189,7 @@ class ModuleCall:
     module: object
     site: ast.Call
     operands: list[tuple[ast.expr, object]]
-    path: Path
+    loops: LoopContext
     serial: int
     leaves: set[Leaf] = field(default_factory=set)
     stack: Stack = ()
@@ -212,11 +212,11 @@ class Node:
         "foreign",
         "freed_by",
         "leaves",
+        "loops",
         "maybe_freed",
         "named",
         "op",
         "opaque",
-        "path",
         "saved",
         "saved_result",
         "saves",
@@ -226,12 +226,12 @@ class Node:
     )
 
     def __init__(
-        self, op: str, site: ast.AST, serial: int, path: Path, call: ModuleCall | None, stack: Stack
+        self, op: str, site: ast.AST, serial: int, loops: LoopContext, call: ModuleCall | None, stack: Stack
     ) -> None:
         self.op = op
         self.site = site
         self.serial = serial
-        self.path = path
+        self.loops = loops
         self.call = call
         self.stack = stack
         self.edges: tuple[Edge, ...] = ()
@@ -277,7 +277,7 @@ class Event:
     """Something that happened in the run, in order."""
 
     site: ast.AST
-    path: Path
+    loops: LoopContext
     serial: int
     calls: tuple[ast.AST, ...] = field(default=(), kw_only=True)
     """The calls that lead to a backward or a step, outermost first."""
@@ -491,7 +491,7 @@ class Stored:
     into: object
     held: int
     """How much the list holds since; 0 where that is not known."""
-    path: Path
+    loops: LoopContext
     serial: int
     stack: Stack
     symbolic: int
@@ -515,19 +515,19 @@ class OptimizerState:
         "cls",
         "created",
         "escaped",
+        "external",
         "fused",
         "groups_known",
         "label",
         "leaves",
         "like",
-        "path",
+        "loops",
         "steps",
-        "stranger",
         "wholes",
         "wrapped",
     )
 
-    def __init__(self, label: str, created: ast.AST, path: Path) -> None:
+    def __init__(self, label: str, created: ast.AST, loops: LoopContext) -> None:
         self.label = label
         self.created = created
         self.leaves: list[Leaf] = []
@@ -537,7 +537,7 @@ class OptimizerState:
         """Something unknown had it in hand, and may have stepped it."""
         self.fused: Tri = False
         """Whether its steps leave the versions of the parameters; None: somebody's own step may do either."""
-        self.stranger = False
+        self.external = False
         """Handed in by somebody else: what it owns is one block, which any backward may reach."""
         self.wrapped = False
         """A framework has it in hand: what it is told to do may wait for the last of several batches."""
@@ -547,7 +547,7 @@ class OptimizerState:
         """The first made at this place for these parameters: it is replaced, for another rate say."""
         self.wholes: tuple[tuple[Leaf, ...], ...] | None = None
         """The networks all of whose parameters it owns; None where some may have been picked."""
-        self.path = path
+        self.loops = loops
         self.steps: list[Step] = []
 
     def owned(self) -> list[Leaf]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gradfix.autograd.questions import steps
+from gradfix.autograd.trace_queries import steps
 from gradfix.autograd.training_step import Program
 
 

@@ -17,11 +17,11 @@ from gradfix.autograd.graph import (
     Event,
     Handover,
     Leaf,
+    LoopContext,
     ModeChange,
     ModuleCall,
     Node,
     OptimizerState,
-    Path,
     Stack,
     Step,
     Storage,
@@ -38,10 +38,10 @@ from gradfix.autograd.values import (
     Frame,
     Instance,
     Module,
-    Opaque,
     Optimizer,
     Sequence,
     Tensor,
+    Unknown,
     Value,
     graphs_in,
     tensors_in,
@@ -99,7 +99,7 @@ class Stop:
     """Flow: an exception or the end of the program."""
 
 
-Flow = Break | Continue | Return | Stop | None
+ControlFlow = Break | Continue | Return | Stop | None
 
 
 BREAK, CONTINUE, STOP = Break(), Continue(), Stop()
@@ -167,10 +167,10 @@ class _Expressions(dict[type[ast.expr], Callable[["Run", Any, Frame], Value]]):
     """What evaluates each kind of expression; one that nothing is registered for has an unknown value."""
 
     def __missing__(self, kind: type[ast.expr]) -> Callable[[Run, Any, Frame], Value]:
-        return lambda run, node, frame: Opaque()
+        return lambda run, node, frame: Unknown()
 
 
-STATEMENTS: dict[type[ast.stmt], Callable[[Run, Any, Frame], Flow]] = {}
+STATEMENTS: dict[type[ast.stmt], Callable[[Run, Any, Frame], ControlFlow]] = {}
 """What executes each kind of statement; one that nothing is registered for does nothing."""
 EXPRESSIONS = _Expressions()
 
@@ -203,10 +203,10 @@ class Run:
         self.scenario = scenario
         self.budget = budget
         self.serial = 0
-        self.path: Path = ()
+        self.loops: LoopContext = ()
         self.events: list[Event] = []
         self.index: Any = None
-        """The events by kind: see :mod:`gradfix.autograd.questions`, which makes it when it is asked."""
+        """The events by kind: see :mod:`gradfix.autograd.trace_queries`, which makes it when it is asked."""
         self.module_calls: list[ModuleCall] = []
         self.current_call: ModuleCall | None = None
         self.grad_enabled: Tri = True
@@ -298,12 +298,12 @@ class Run:
         self.kept: list[Value] = []
         """Values whose identity is part of a key: they must not be collected."""
         self.nodes: list[Node] = []
-        self.parts: list[Opaque] = []
+        self.parts: list[Unknown] = []
         """What knows what it is a part of."""
         self.views: list[Tensor] = []
         """What knows what it is a view of."""
         self.summaries: dict[Hashable, Replayable] = {}
-        self.any_number: tuple[str, Opaque | None] | None = None
+        self.any_number: tuple[str, Unknown | None] | None = None
         """The number of one of several things of one make, of which the first is looked at."""
         self.leaves_known: dict[Module, tuple[int, list[Leaf]]] = {}
         self.mutations = 0
@@ -312,21 +312,21 @@ class Run:
         """How often a network has been put into another mode."""
         self.mode_of: dict[object, ModeChange] = {}
         """What has put each network, or part of one, into the mode that it is in."""
-        self.keyed: dict[Tensor, Opaque] = {}
+        self.keyed: dict[Tensor, Unknown] = {}
         """What tensors turned out to be that have items by name."""
         self.appended: list[Sequence] = []
         self.stored: list[Stored] = []
         """What was put into lists that carries a graph."""
-        self.carried: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
+        self.carried: dict[tuple[ast.AST, LoopContext], dict[str, Value]] = {}
         """What carried a graph into each pass but the first."""
-        self.before: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
+        self.before: dict[tuple[ast.AST, LoopContext], dict[str, Value]] = {}
         """What was there before the first pass."""
         self.differentiated: set[Leaf] = set()
         """Leaves with respect to which something was differentiated."""
         self.thawed: set[Leaf] = set()
         """Parameters that were frozen for a while."""
         self.optimizers: list[Optimizer] = []
-        self.strangers: list[OptimizerState] = []
+        self.external_optimizers: list[OptimizerState] = []
         """The optimizers that somebody handed in, where no other is known."""
         self.configured: dict[Module, Value] = {}
         """What the optimizers of Lightning's modules are."""
@@ -346,7 +346,7 @@ class Run:
         """What runs where the context managers that are being entered yield."""
         self.started: set[ast.AST] = set()
         """The functions that processes and threads run."""
-        self.lent: set[ast.Call] = set()
+        self.proxy_calls: set[ast.Call] = set()
         """Calls that stand for what happens in the modules of the project which they lead into."""
         self.chain: Chain | None = None
         """The ``Sequential`` whose layers are being called."""
@@ -438,7 +438,7 @@ class Run:
 
     # ------------------------------------------------------------------ statements
 
-    def block(self, statements: list[ast.stmt], frame: Frame) -> Flow:
+    def block(self, statements: list[ast.stmt], frame: Frame) -> ControlFlow:
         """Execute statements in order until one of them diverts control."""
         for statement in statements:
             self.budget -= 1
@@ -494,19 +494,19 @@ class Run:
     def node(self, op: str, site: ast.AST) -> Node:
         """A new node of the graph, recorded here and now."""
         self.serial += 1
-        node = Node(op, site, self.serial, self.path, self.current_call, self.stack)
+        node = Node(op, site, self.serial, self.loops, self.current_call, self.stack)
         self.nodes.append(node)
         return node
 
-    def part_of(self, value: Opaque, name: str) -> Opaque:
+    def part_of(self, value: Unknown, name: str) -> Unknown:
         """An unknown part of an unknown value."""
-        part = Opaque(name, None, value)
+        part = Unknown(name, None, value)
         self.parts.append(part)
         return part
 
     def change(self, tensor: Tensor, site: ast.AST, what: str, layer: Module | None = None) -> Change:
         """An in-place change of a tensor's memory."""
-        event = Change(self.home(site), self.path, self.next_serial(), what, layer=layer)
+        event = Change(self.home(site), self.loops, self.next_serial(), what, layer=layer)
         self.events.append(event)
         tensor.storage.move(event)
         return event
@@ -515,7 +515,7 @@ class Run:
         """Note that a list, or something unknown, was given a value to hold, if that carries a graph."""
         if value.__class__ is not Const and any(t.node is not None for t in tensors_in(value)):
             held = len(into.items) if isinstance(into, Sequence) else 0
-            now = self.path, self.next_serial(), self.stack, self.symbolic
+            now = self.loops, self.next_serial(), self.stack, self.symbolic
             self.stored.append(Stored(value, expression, into, held, *now))
 
     def hand_on(self, value: Value) -> None:
@@ -546,11 +546,11 @@ class Run:
 
         What happens in a loop of the module is the module's own affair, and keeps its place there.
         """
-        if node.lineno > 0 or any(loop.lineno <= 0 for loop, _ in self.path):  # type: ignore[attr-defined]
+        if node.lineno > 0 or any(loop.lineno <= 0 for loop, _ in self.loops):  # type: ignore[attr-defined]
             return node
         for call, _ in reversed(self.stack):
             if isinstance(call, ast.Call) and call.lineno > 0:
-                self.lent.add(call)
+                self.proxy_calls.add(call)
                 return call
         return node
 

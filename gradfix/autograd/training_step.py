@@ -49,12 +49,12 @@ from gradfix.autograd.values import (
     Instance,
     Mapping,
     Module,
-    Opaque,
     Optimizer,
     Sequence,
     Static,
     Suspended,
     Tensor,
+    Unknown,
     Value,
     graphs_in,
 )
@@ -86,7 +86,7 @@ CALLS = 3
 
 Found = TypeVar("Found")
 
-Way = tuple[str, str]
+EntryPointKey = tuple[str, str]
 """A way into a file: the names of the class, if it is a method's, and of the function or what else it is."""
 
 
@@ -95,7 +95,7 @@ class Elsewhere(Exception):
 
 
 @dataclass(eq=False)
-class Entry:
+class EntryPoint:
     """One way into the file, with the runs that were made from it; the first is the main one."""
 
     name: str
@@ -105,7 +105,7 @@ class Entry:
     """Undecided conditions, with whether their answer may differ from pass to pass."""
     pending: list[Callable[[], Run]] = field(default_factory=list)
     """Further runs, each with one condition decided the other way: made only where there is a doubt."""
-    bare: Callable[[], Entry] | None = None
+    bare: Callable[[], EntryPoint] | None = None
     """The same way if no option of the command line is given, where conditions depend on options."""
     plain: Run | None = None
     """The run that goes the way that is gone without options."""
@@ -115,7 +115,7 @@ class Entry:
     """Places that other ways into the file come to, which know more of them: this one says nothing there."""
 
     @property
-    def way(self) -> Way:
+    def way(self) -> EntryPointKey:
         """What tells it from the other ways into the file."""
         return self.owner, self.name
 
@@ -214,7 +214,7 @@ class Entry:
                 if key in observations or at not in sites or not self._testifies(run, raises):
                     continue
                 once = [event for event in run.events if event.site is at] if repeated else []
-                if (not repeated or len(once) > 1 or not once[0].path) and at not in besides(run):
+                if (not repeated or len(once) > 1 or not once[0].loops) and at not in besides(run):
                     holds = False
                     break
             if holds and raises and self._masked(at, reached, failing):
@@ -228,7 +228,7 @@ class Entry:
 
     def _once(self) -> bool:
         """Whether the main run leaves some loop in the pass in which it steps: others may come back."""
-        steps = Counter(e.site for e in self.runs[0].events if isinstance(e, Step) and e.path)
+        steps = Counter(e.site for e in self.runs[0].events if isinstance(e, Step) and e.loops)
         return 1 in steps.values()
 
     def _testifies(self, run: Run, raises: bool) -> bool:
@@ -266,7 +266,7 @@ class Program:
         self.tree = tree
         self.text = text
         self.path = path
-        self.entries: list[Entry] = []
+        self.entries: list[EntryPoint] = []
         self.told: list[str] = []
         """What was cut off, as often as it was; runs that are made on demand may add to it."""
         self.allowances: list[Allowance] = []
@@ -303,13 +303,13 @@ class Program:
 
     # ------------------------------------------------------------------ source
 
-    def ways_to(self, spans: Iterable[Span]) -> set[Way] | None:
+    def ways_to(self, spans: Iterable[Span]) -> set[EntryPointKey] | None:
         """The ways into the file by which a run has come to one of some places.
 
         None if that is not known: a place is in no function, or a run has ended before its time.
         """
         places = [self._function_around(span) for span in spans]
-        found: set[Way] = set()
+        found: set[EntryPointKey] = set()
         for entry in self.entries:
             for run in entry.runs:
                 if None in places or not run.entered or run.unfinished:
@@ -376,9 +376,9 @@ class Program:
             at = self.parent(at)
         return found
 
-    def lent(self) -> set[Span]:
+    def proxy_calls(self) -> set[Span]:
         """The calls that stand for what happens in the modules of the project which they lead into."""
-        return {Span.of(call) for entry in self.entries for run in entry.runs for call in run.lent}
+        return {Span.of(call) for entry in self.entries for run in entry.runs for call in run.proxy_calls}
 
     def function(self, node: ast.AST) -> ast.AST:
         """The function (or lambda, or the module) whose code ``node`` is.
@@ -397,7 +397,7 @@ RECURSION = 6000
 """Python frames that a run may nest: some three for each level of an expression that the parser accepts."""
 
 
-def analyze(tree: ast.Module, text: str, path: Path, ways: Container[Way] | None = None) -> Program:
+def analyze(tree: ast.Module, text: str, path: Path, ways: Container[EntryPointKey] | None = None) -> Program:
     """Run the model on one file, or only by some ``ways`` into it."""
     program = Program(tree, text, path)
     relevance = Relevance(tree, text)
@@ -413,7 +413,7 @@ def analyze(tree: ast.Module, text: str, path: Path, ways: Container[Way] | None
     return program
 
 
-def _fill(program: Program, relevance: Relevance, ways: Container[Way] | None) -> None:
+def _fill(program: Program, relevance: Relevance, ways: Container[EntryPointKey] | None) -> None:
     tree = program.tree
     messages = program.told
     allowance = Allowance(max(ALLOWED, ALLOWED_BY_LINE * _last_line(tree)))
@@ -485,13 +485,13 @@ MODULE = "<module>"
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def called(program: Program, relevance: Relevance, messages: list[str]) -> Iterator[Entry]:
+def called(program: Program, relevance: Relevance, messages: list[str]) -> Iterator[EntryPoint]:
     """The way into a file by the scripts that import it: all that come to a mistake have to bear it out."""
     path = os.path.abspath(program.path)
     scripts = callers.scripts(path)
     scripts.sort(key=lambda script: not relevance.join_caller(script.path, script.relevance))
     relevance.cleared_elsewhere = cache(partial(callers.clears, path))
-    entry: Entry | None = None
+    entry: EntryPoint | None = None
     offered = 0
     ways: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
     ways += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, Definition)]
@@ -549,7 +549,7 @@ def _wrong_turn(run: Run) -> ast.AST | None:
     return next((site for site in (*run.refused[-1:], *run.precluding) if site not in avoided), None)
 
 
-def _trains_here(entry: Entry) -> bool:
+def _trains_here(entry: EntryPoint) -> bool:
     """Whether anything is differentiated in this very file."""
     return any(
         isinstance(event, Backward) and getattr(event.site, "lineno", 0) > 0
@@ -610,13 +610,13 @@ def explore(
     unset: bool = False,
     alone: bool = False,
     otherwise: Callable[[Run], None] | None = None,
-) -> Entry:
+) -> EntryPoint:
     """Make the main run, and the runs that answer undecided conditions the other way, or it ``alone``.
 
     In runs that are ``unset``, as a ``main`` run that is given is, no option of the command line is given.
     One more is started ``otherwise``.
     """
-    entry = Entry(name, node)
+    entry = EntryPoint(name, node)
     unset = unset or main is not None
 
     def make(scenario: Scenario, start: Callable[[Run], None] = start) -> Run:
@@ -936,15 +936,15 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
     for number in range(1 if once else CALLS):
         if number:
             _between_calls(run, cls, instance, definition)
-        run.path = ((definition, number),)
+        run.loops = ((definition, number),)
         if number:
             names = {f"self.{k}": v for k, v in carried_attributes(instance).items()}
-            run.carried[definition, run.path] = names
+            run.carried[definition, run.loops] = names
         else:
             run.before[definition, ()] = {f"self.{k}": v for k, v in named(instance.attributes).items()}
         result = call_function(run, method.bind(instance), Call([], keywords, definition))
         _hand_back(run, result, instance)
-    run.path = ()
+    run.loops = ()
 
 
 def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
@@ -1019,7 +1019,7 @@ def _settings(definition: Definition, absent: bool = False) -> dict[str, Argumen
         *((a, default) for a, default in zip(spec.kwonlyargs, spec.kw_defaults) if default is not None),
     ]
     return {
-        a.arg: (Opaque(a.arg), ast.Name(a.arg, ast.Load()))
+        a.arg: (Unknown(a.arg), ast.Name(a.arg, ast.Load()))
         for a, default in defaults
         if not absent or (isinstance(default, ast.Constant) and default.value is None)
     }
@@ -1112,7 +1112,7 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
             if function.node in run.entered or function.name == "__init__":
                 continue
             if _assigns(function.node, top):
-                instance.attributes[top] = Opaque(top)
+                instance.attributes[top] = Unknown(top)
 
 
 def _trains_by_itself(run: Run, optimizer: OptimizerState) -> bool:
@@ -1194,4 +1194,4 @@ def _has_relevant_loop(definition: Definition, run: Run) -> bool:
     )
 
 
-__all__ = ["BUDGET", "CALLS", "Elsewhere", "Entry", "Program", "analyze"]
+__all__ = ["BUDGET", "CALLS", "Elsewhere", "EntryPoint", "Program", "analyze"]

@@ -85,7 +85,7 @@ def _degree(event: Backward, takers: dict[Backward, list[Step]]) -> _Seen:
     if not event.certain or not any(event.reached.values()):
         return _Seen.BLIND
     steps = takers.get(event, ())
-    if steps and all(step.optimizer.stranger for step in steps):
+    if steps and all(step.optimizer.external for step in steps):
         return _Seen.STRANGER
     return _Seen.ALL
 

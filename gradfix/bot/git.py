@@ -84,7 +84,7 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """A file in a commit's tree."""
 
     mode: str
@@ -127,7 +127,7 @@ class Git:
         self._folder = self._temporary.__enter__()
         self._directory = str(self._folder / "repository.git")
         self._initialised = False
-        self._trees: dict[str, dict[str, Entry]] = {}
+        self._trees: dict[str, dict[str, TreeEntry]] = {}
         self._commits: dict[str, bytes] = {}
         return self
 
@@ -279,13 +279,13 @@ class Git:
         status, out = self._status("merge-file", "-p", "--quiet", *names)
         return out if status == 0 else None
 
-    def tree(self, commit: str) -> dict[str, Entry]:
+    def tree(self, commit: str) -> dict[str, TreeEntry]:
         """Every file in ``commit``, by its path (bytes that are no UTF-8 as surrogates)."""
         if commit not in self._trees:
             self._trees[commit] = self._read_tree(commit)
         return self._trees[commit]
 
-    def _read_tree(self, commit: str) -> dict[str, Entry]:
+    def _read_tree(self, commit: str) -> dict[str, TreeEntry]:
         told = self._run("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
         entries = {}
         for row in told.split(b"\0"):
@@ -293,7 +293,7 @@ class Git:
                 head, _, path = row.partition(b"\t")
                 mode, _, blob, size = head.decode().split()
                 name = path.decode("utf-8", "surrogateescape")
-                entries[name] = Entry(mode, blob, int(size) if size.isdecimal() else 0)
+                entries[name] = TreeEntry(mode, blob, int(size) if size.isdecimal() else 0)
         return entries
 
     def blobs(self, oids: Iterable[str]) -> dict[str, bytes]:
@@ -495,12 +495,14 @@ def head_of(where: Checkout) -> str:
     return _ask(where, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
 
 
-def files_of(where: Checkout, commit: str) -> dict[str, Entry]:
+def files_of(where: Checkout, commit: str) -> dict[str, TreeEntry]:
     """Every file in ``commit``, by its path."""
     told = _ask(where, "ls-tree", "-r", "-z", "--full-tree", commit)
     rows = [row.partition(b"\t") for row in told.split(b"\0") if row]
     return {
-        path.decode("utf-8", "surrogateescape"): Entry(head.split()[0].decode(), head.split()[2].decode(), 0)
+        path.decode("utf-8", "surrogateescape"): TreeEntry(
+            head.split()[0].decode(), head.split()[2].decode(), 0
+        )
         for head, _, path in rows
     }
 
@@ -547,7 +549,7 @@ def is_safe(path: str) -> bool:
     )
 
 
-def export(git: Git, commit: str, folder: Path, wanted: Iterable[str]) -> dict[str, Entry]:
+def export(git: Git, commit: str, folder: Path, wanted: Iterable[str]) -> dict[str, TreeEntry]:
     """Write the regular files named in ``wanted`` as they are in ``commit`` below ``folder``."""
     entries = git.tree(commit)
     chosen = {path: entries[path] for path in wanted if entries[path].mode in REGULAR and is_safe(path)}

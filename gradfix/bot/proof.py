@@ -11,7 +11,7 @@ from typing import Any
 from gradfix.bot import picture
 from gradfix.bot.markdown import cell, code, prose
 from gradfix.bot.plan import Rewrite
-from gradfix.bot.replay import Step
+from gradfix.bot.replay import ReplayedRewrite
 from gradfix.pipeline.results import Outcome
 
 _CHECKS = 40
@@ -51,7 +51,7 @@ def _is_dataless(rewrite: Rewrite) -> bool:
     return any(str(run.get("version")).endswith("without data") for run in runs)
 
 
-def proof(step: Step) -> Iterator[str]:
+def proof(step: ReplayedRewrite) -> Iterator[str]:
     rewrite = step.rewrite
     outcome = outcome_of(rewrite)
     if rewrite.outcome is not Outcome.PROVED:
@@ -76,7 +76,7 @@ def proof(step: Step) -> Iterator[str]:
         yield from folded(title, evidence)
 
 
-def _evidence(step: Step) -> Iterator[str]:
+def _evidence(step: ReplayedRewrite) -> Iterator[str]:
     certificate = step.rewrite.certificate or {}
     runs = items(certificate.get("runs"))
     by_version = {str(run.get("version")).partition(",")[0]: run for run in reversed(runs)}

@@ -15,7 +15,7 @@ from gradfix.bot import git
 from gradfix.bot.replay import Base
 from gradfix.bot.state import Key
 from gradfix.core.codemod import Effect
-from gradfix.pipeline import main as pipeline
+from gradfix.pipeline import driver
 from gradfix.project import source
 from gradfix.project.source import Problem, Source
 
@@ -85,12 +85,12 @@ def _keys(
     A fix may be for a line that the one before it has made.
     """
     options = replace(base.options, selected=codemods, unsafe_fixes=True)
-    report = pipeline.diagnosed(parsed, options)
+    report = driver.diagnosed(parsed, options)
     keys = {
         Key.of(one.finding, parsed, path): frozenset(fix.effect for fix in one.finding.fixes)
         for one in report.findings
     }
-    for attempt in pipeline.repair(parsed, options).attempts:
+    for attempt in driver.repair(parsed, options).attempts:
         before = parsed.with_text(attempt.before)
         if isinstance(before, Source):
             keys.setdefault(Key.of(attempt.finding, before, path), frozenset({attempt.fix.effect}))

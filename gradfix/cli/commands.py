@@ -32,10 +32,10 @@ from gradfix.cli.arguments import (
 )
 from gradfix.core.codemod import Way
 from gradfix.core.errors import WORDS
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.options import Options, Refusal, Wishes, module_file
+from gradfix.pipeline import driver
+from gradfix.pipeline.options import Options, Refusal, RequestedOptions, module_file
 from gradfix.pipeline.results import FileReport, Patch, Plan, Report
-from gradfix.project import configuration as project
+from gradfix.project import configuration
 from gradfix.project.source import Problem
 from gradfix.report import text
 from gradfix.rules import catalog
@@ -190,9 +190,10 @@ def check(
     """Find gradient mistakes; nothing is run, and nothing is written but a cache (see `gradfix cache`)."""
     where = paths or ["."]
     options = _prepared(
-        where, _wishes(select, ignore, codemods, min_severity=min_severity, verify=False, cached=not no_cache)
+        where,
+        _requested(select, ignore, codemods, min_severity=min_severity, verify=False, cached=not no_cache),
     )
-    report = pipeline.check(where, options)
+    report = driver.check(where, options)
     if output_format is FindingsFormat.TEXT:
         _print_all(_text().report(report))
         if not quiet:
@@ -262,7 +263,7 @@ def apply(
     """Fix what was found. Each fix is proved by running both versions; only what is proved is written."""
     interrupts.say("nothing was written")
     where = _where(paths, module)
-    wishes = _wishes(
+    requested = _requested(
         select,
         ignore,
         codemods,
@@ -281,17 +282,17 @@ def apply(
         allow_unsandboxed=allow_unsandboxed,
         cached=not no_cache,
     )
-    options = _prepared(where, wishes)
+    options = _prepared(where, requested)
     _settle_what_runs_get(where, options)
     if verify and not dry_run:
         _must_be_usable(evidence)
     _show_progress(quiet)
-    plan = pipeline.plan(where, options)
+    plan = driver.plan(where, options)
     if dry_run or patch is not None:
-        made = pipeline.patch(plan)
+        made = driver.patch(plan)
         _hand_out_patch(made, patch, show=dry_run and output_format is OutputFormat.TEXT)
     else:
-        plan = pipeline.write(plan)
+        plan = driver.write(plan)
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
 
@@ -336,7 +337,7 @@ def undo(
     if undone is None:
         _refuse("there is nothing to take back in this project")
     if dry_run:
-        _hand_out_patch(pipeline.patch_of(undone.changes), None, show=True)
+        _hand_out_patch(driver.patch_of(undone.changes), None, show=True)
     if not quiet:
         _print(f"{text.summary_of_undone(undone, dry_run)}\n", sys.stderr if dry_run else sys.stdout)
     _stop_for(undone.problems)
@@ -382,7 +383,7 @@ def verify(
 ) -> None:
     """Run both versions of each rewrite that apply would write, and write down what that showed."""
     where = _where(paths, module)
-    wishes = _wishes(
+    requested = _requested(
         select,
         ignore,
         codemods,
@@ -399,14 +400,14 @@ def verify(
         allow_unsandboxed=allow_unsandboxed,
     )
     if before is not None:
-        _judge(before, paths, output_format, wishes, quiet)
+        _judge(before, paths, output_format, requested, quiet)
     if certificate is not None:
-        _rerun(certificate, paths, output_format, wishes, quiet)
-    options = _prepared(where, wishes)
+        _rerun(certificate, paths, output_format, requested, quiet)
+    options = _prepared(where, requested)
     _settle_what_runs_get(where, options)
     _must_be_usable(evidence)
     _show_progress(quiet)
-    plan = pipeline.plan(where, options)
+    plan = driver.plan(where, options)
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
 
@@ -429,12 +430,12 @@ def _show_progress(quiet: bool) -> None:
 
 
 def _judge(
-    before: str, after: Sequence[str] | None, form: OutputFormat, wishes: Wishes, quiet: bool
+    before: str, after: Sequence[str] | None, form: OutputFormat, requested: RequestedOptions, quiet: bool
 ) -> NoReturn:
     """Say what is to be thought of a repair, and end."""
     if after is None or len(after) != 1:
         _refuse("--before takes one PATH: the repaired version of OLD")
-    options = _prepared([before], wishes)
+    options = _prepared([before], requested)
     _settle_what_runs_get([before], options)
     _show_progress(quiet)
     from gradfix.pipeline import reviewing
@@ -459,7 +460,7 @@ def _judge(
 
 
 def _rerun(
-    file: str, paths: Sequence[str] | None, form: OutputFormat, wishes: Wishes, quiet: bool
+    file: str, paths: Sequence[str] | None, form: OutputFormat, requested: RequestedOptions, quiet: bool
 ) -> NoReturn:
     """Run both versions of a certificate again, say what that showed, and end."""
     from gradfix.pipeline import certificate
@@ -474,7 +475,7 @@ def _rerun(
     place = found.place(paths[0]) if paths else None
     if isinstance(place, Problem):
         _refuse(f"{place.path}: {place.message}")
-    options = _prepared(paths or ["."], wishes, configured=place is not None)
+    options = _prepared(paths or ["."], requested, configured=place is not None)
     _settle_what_runs_get(paths or ["."], options)
     _show_progress(quiet)
     from gradfix.pipeline import proving
@@ -513,12 +514,12 @@ def run(
 
     This process becomes the script, so the exit code is the script's. There is no sandbox.
     """
-    from gradfix.watch import running as watching
+    from gradfix.watch import running
 
     arguments = [*([module] if module is not None else []), *(script or [])]
     if not arguments:
         _refuse("nothing to run: name a script, or a module with -m")
-    command = watching.command(arguments, python, module=module is not None, min_severity=min_severity)
+    command = running.command(arguments, python, module=module is not None, min_severity=min_severity)
     if isinstance(command, Problem):
         _refuse(f"{command.path}: {command.message}")
     try:
@@ -532,10 +533,10 @@ def explain_error(min_severity: MinSeverity = None) -> None:
     """Print the explanation of an error whose facts are on standard input; `run` starts this."""
     import json
 
-    from gradfix.watch import running as watching
+    from gradfix.watch import running
 
     try:
-        for explanation in watching.explanations(json.load(sys.stdin), min_severity):
+        for explanation in running.explanations(json.load(sys.stdin), min_severity):
             _print_all(_text().explanation(explanation))
     except (
         Exception
@@ -715,10 +716,12 @@ def _asking() -> Iterator[None]:
         yield
 
 
-def _wishes(
+def _requested(
     select: Sequence[str] | None, ignore: Sequence[str] | None, codemods: Sequence[str] | None, **others: Any
-) -> Wishes:
-    return Wishes(select=_names(select), ignore=_names(ignore), codemods=tuple(codemods or ()), **others)
+) -> RequestedOptions:
+    return RequestedOptions(
+        select=_names(select), ignore=_names(ignore), codemods=tuple(codemods or ()), **others
+    )
 
 
 def _where(paths: Sequence[str] | None, module: str | None) -> Sequence[str]:
@@ -736,13 +739,13 @@ def _names(values: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 
 
-def _prepared(paths: Sequence[str], wishes: Wishes, *, configured: bool = True) -> Options:
+def _prepared(paths: Sequence[str], requested: RequestedOptions, *, configured: bool = True) -> Options:
     try:
         os.getcwd()
     except OSError:
         _refuse("the current folder has been removed")
-    with _asking() if wishes.verify else nullcontext():
-        options = pipeline.prepare(paths, wishes, configured=configured)
+    with _asking() if requested.verify else nullcontext():
+        options = driver.prepare(paths, requested, configured=configured)
     if isinstance(options, Refusal):
         _refuse(options.message)
     return options
@@ -762,7 +765,7 @@ def _hand_out_patch(patch: Patch | Problem, file: str | None, *, show: bool) -> 
         _refuse(str(patch))
     if file is not None:
         with interrupts.whole():
-            problem = project.save(file, patch.data)
+            problem = configuration.save(file, patch.data)
             interrupts.say("the patch was written" if problem is None else "nothing was written")
         interrupts.check()
         _stop_for([problem] if problem else [])

@@ -22,7 +22,7 @@ from typing import Any
 from gradfix.environment.errors import EnvironmentFailure
 from gradfix.environment.requirements import LeftOut
 from gradfix.environment.resolve import Relaxed
-from gradfix.project import configuration as project
+from gradfix.project import configuration
 from gradfix.system import files, store
 from gradfix.verify.made import MANIFEST
 
@@ -77,7 +77,7 @@ def home() -> Path:
         EnvironmentFailure: It cannot be made, or others could write to it: what lies in it is run.
     """
     folder = _place()
-    around = project.repository_root(os.path.realpath(folder))
+    around = configuration.repository_root(os.path.realpath(folder))
     if store.came_with_the_code(str(folder), around):
         raise EnvironmentFailure(f"{folder} is inside a repository, from which no environment is taken")
     try:

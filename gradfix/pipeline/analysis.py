@@ -67,7 +67,7 @@ def diagnose(
         except Exception as error:
             problems.append(problem_of(parsed.path, f"the codemod {codemod.name}", error))
     # What lies in an imported module has no place in this file, unless it can be mended here.
-    lent = program.lent()
+    lent = program.proxy_calls()
     told: dict[tuple[str, Span, str], Finding] = {}
     for finding in findings:
         if finding.span.line > 0 and (finding.fixes or not is_elsewhere(finding, lent)):

@@ -74,7 +74,7 @@ def choose_fixes(
             f"no more fixes were chosen after {budget.versions} versions of the file: some findings show none"
         )
     for reported in chosen:
-        lent = everything.program.lent() if everything.program is not None else ()
+        lent = everything.program.proxy_calls() if everything.program is not None else ()
         if reported.fix is not None:
             yield reported._replace(finding=placed(reported.finding, reported.fix, analysis.source.tree))
         elif not is_elsewhere(reported.finding, lent):

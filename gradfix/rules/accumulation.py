@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.questions import backwards, between, steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, between, steps
 from gradfix.autograd.training_step import Program
 from gradfix.core.syntax import last_name
-from gradfix.rules import conditional_steps as guards
+from gradfix.rules import conditional_steps
 
 
 class Waiting(NamedTuple):
@@ -32,11 +32,11 @@ class Waiting(NamedTuple):
 def waiting(program: Program, run: Run) -> Iterator[Waiting]:
     """The steps of a run that wait for a fixed number of passes of the loop around them."""
     for step in {s.site: s for s in reversed(steps(run))}.values():
-        if step.doubtful or not step.path or step.optimizer.wrapped or not step.optimizer.groups_known:
+        if step.doubtful or not step.loops or step.optimizer.wrapped or not step.optimizer.groups_known:
             continue
-        loop = step.path[-1][0]
+        loop = step.loops[-1][0]
         earlier = [
-            b for b in backwards(run) if b.accumulates and b.path == step.path and b.serial < step.serial
+            b for b in backwards(run) if b.accumulates and b.loops == step.loops and b.serial < step.serial
         ]
         if not isinstance(loop, ast.For) or not earlier or getattr(step.site, "lineno", 0) <= 0:
             continue
@@ -45,7 +45,7 @@ def waiting(program: Program, run: Run) -> Iterator[Waiting]:
             continue
         if len({b.site for b in earlier}) > 1 or getattr(backward.site, "lineno", 0) <= 0:
             continue
-        if not isinstance(guards.place(program, backward, step), ast.stmt):
+        if not isinstance(conditional_steps.place(program, backward, step), ast.stmt):
             continue
         outer = [a for a in program.ancestors(step.site) if isinstance(a, (ast.If, ast.For))]
         held = outer[0] if outer and isinstance(outer[0], ast.If) else None

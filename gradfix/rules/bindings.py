@@ -59,10 +59,10 @@ def hold(before: ast.Module, after: ast.Module, edits: Sequence[Edit]) -> bool:
 
 def _newly_unbound(before: ast.Module, after: ast.Module, names: Collection[str]) -> bool:
     """Whether a variable is read that may not be bound, where it was not read before."""
-    flow = Flow(after, names) if names else None
+    flow = ReachingDefinitions(after, names) if names else None
     if flow is None or not flow.unbound:
         return False
-    now, then = Counter(flow.unbound), Counter(Flow(before, names).unbound)
+    now, then = Counter(flow.unbound), Counter(ReachingDefinitions(before, names).unbound)
     gone = list((then - now).elements())
     for read in (now - then).elements():
         # What has been read there in any case is read in another statement, or in one just before it.
@@ -93,7 +93,7 @@ def _is_special(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
-def _leads_to(flow: Flow, read: Read, old: Read) -> bool:
+def _leads_to(flow: ReachingDefinitions, read: Read, old: Read) -> bool:
     """Whether a variable is still what it was where it was read before, or is read there in its place."""
     block, place = flow.places[read]
     later = [ast.unparse(s) if isinstance(s, SIMPLE) else _head(s) for s in block[place:]]
@@ -108,7 +108,7 @@ def _of_one_branch(tree: ast.Module, edits: Iterable[Edit]) -> bool:
     copies = [(edit, *copy) for edit in edits for copy in _copies(tree, edit)]
     if not copies:
         return False
-    flow = Flow(tree, {name for _, name, _ in copies})
+    flow = ReachingDefinitions(tree, {name for _, name, _ in copies})
     for edit, name, value in copies:
         place = edit.anchor if isinstance(edit, InsertStatement) else edit.span
         states = flow.behind if isinstance(edit, InsertStatement) and edit.where == "after" else flow.ahead
@@ -206,7 +206,7 @@ def _identifiers(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
-class Flow:
+class ReachingDefinitions:
     """The definitions of some variables that reach each statement of a program.
 
     ``unbound`` lists the reads of those that may not be bound. One that has been read is bound from there on,
@@ -310,7 +310,7 @@ class _Loop(NamedTuple):
 class _Walk:
     """One scope, gone through along its paths."""
 
-    def __init__(self, flow: Flow, scope: Scope, path: str, outer: frozenset[str]) -> None:
+    def __init__(self, flow: ReachingDefinitions, scope: Scope, path: str, outer: frozenset[str]) -> None:
         self.flow = flow
         self.path = path
         self.own = flow.names & _locals(scope)

@@ -12,8 +12,8 @@ import enum
 from collections.abc import Iterator
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.questions import backwards, steps, zeros
-from gradfix.autograd.training_step import Entry, Program
+from gradfix.autograd.trace_queries import backwards, steps, zeros
+from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.syntax import LOOPS, last_name
 
 FINITE = frozenset({"isfinite", "isnan", "isinf"})
@@ -89,14 +89,14 @@ def _counted_by_a_framework(program: Program, step: Step) -> bool:
     return any(isinstance(one, ast.Call) and last_name(one) == "accumulate" for one in items)
 
 
-def cleared_otherwise(entry: Entry, step: Step) -> bool:
+def cleared_otherwise(entry: EntryPoint, step: Step) -> bool:
     """Whether passes that leave the step out clear what it consumes: ``else: optimizer.zero_grad()``.
 
     What is another way in all passes, as another mode of training is, clears nothing for this one.
     """
-    if not step.path:
+    if not step.loops:
         return False
-    loop = step.path[-1][0]
+    loop = step.loops[-1][0]
     for run in entry.runs:
         flipped = run.scenario.flipped
         if flipped and not any(entry.varying.get(site, True) for site in flipped):
@@ -105,7 +105,7 @@ def cleared_otherwise(entry: Entry, step: Step) -> bool:
         if run.impossible or any(s.optimizer in mine for s in steps(run)):
             continue
         owned = {leaf for state in mine for leaf in state.owned()}
-        if any(not owned.isdisjoint(z.leaves) and any(at is loop for at, _ in z.path) for z in zeros(run)):
+        if any(not owned.isdisjoint(z.leaves) and any(at is loop for at, _ in z.loops) for z in zeros(run)):
             return True
     return False
 
@@ -134,7 +134,7 @@ def _left_out(program: Program, backward: Backward, step: Step) -> bool:
         taken = [s for s in steps(run) if s.optimizer.created is step.optimizer.created]
         for one in backwards(run):
             if one.site is backward.site and not any(
-                s.serial > one.serial and s.path == one.path[: len(s.path)] for s in taken
+                s.serial > one.serial and s.loops == one.loops[: len(s.loops)] for s in taken
             ):
                 return True
     return False

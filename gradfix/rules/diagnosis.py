@@ -9,25 +9,25 @@ from __future__ import annotations
 
 import enum
 
-from gradfix.autograd.entries import terms_of
 from gradfix.autograd.graph import Backward, Change, Leaf, OptimizerState, Step, reach
-from gradfix.autograd.questions import (
+from gradfix.autograd.model_ledger import terms_of
+from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import (
     Feeding,
     backwards,
     between,
     calls_in,
     carrying,
-    earlier_pass,
+    earlier_iteration,
     fed_by,
     first_step,
     holding,
     owned_elsewhere,
     owner,
-    same_pass,
+    same_iteration,
     without_call,
     zeros,
 )
-from gradfix.autograd.run import Run
 from gradfix.autograd.turns import misdirected
 
 
@@ -60,8 +60,8 @@ def diagnose(run: Run, event: Backward) -> Diagnosis | None:
     node = failure.node
     if isinstance(failure.culprit, Step) and misdirected(run, failure.culprit) is not None:
         return Diagnosis.WRONG_STEP
-    if not same_pass(node, event):
-        if earlier_pass(node, event) is not None:
+    if not same_iteration(node, event):
+        if earlier_iteration(node, event) is not None:
             return Diagnosis.CARRIED
         if failure.kind == "E1":
             if leaking(run, event) is not None:
@@ -193,7 +193,7 @@ def toggled(run: Run, backward: Backward) -> OptimizerState | None:
         if own.isdisjoint(through) or not any(backward.reached.get(leaf) for leaf in own):
             continue
         foreign = owned_elsewhere(run, backward, optimizer.state)
-        others = [b for b in backwards(run) if b is not backward and b.path == backward.path]
+        others = [b for b in backwards(run) if b is not backward and b.loops == backward.loops]
         passing = [b for b in others if foreign & set(b.reached) and own.isdisjoint(b.reached)]
         if any(call.leaves & own for b in passing for call in calls_in(b.visited)):
             return optimizer.state
@@ -206,7 +206,7 @@ def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[L
     for other in backwards(run):
         theirs = owner(run, other)
         if (
-            backward.path[: len(other.path)] == other.path
+            backward.loops[: len(other.loops)] == other.loops
             and theirs is not None
             and foreign & set(theirs.owned())
         ):
@@ -227,7 +227,7 @@ def reused(run: Run, backward: Backward, call: object) -> bool:
         and other.site not in parts
         and any(n.call is call for n in other.visited)
         for other in backwards(run)
-        if other.path == backward.path
+        if other.loops == backward.loops
     )
 
 

@@ -37,8 +37,8 @@ from functools import partial
 from types import ModuleType
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.questions import backwards, calls_in, owner, steps, zeros
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, calls_in, owner, steps, zeros
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Codemod, Effect, Finding, Fix, Span, Way
 from gradfix.rules.edits import note, offered, stepped
@@ -86,8 +86,8 @@ def find(program: Program, order: Order) -> Iterator[Finding]:
 
 def _otherwise(run: Run, order: Order) -> dict[Hashable, Turns]:
     found: dict[Hashable, Turns] = {}
-    for path in dict.fromkeys(step.path for step in steps(run)):
-        turns = _turns(run, [step for step in steps(run) if step.path == path])
+    for path in dict.fromkeys(step.loops for step in steps(run)):
+        turns = _turns(run, [step for step in steps(run) if step.loops == path])
         if turns is not None and turns.order is not order:
             found.setdefault(turns.generator.site, turns)
     return found
@@ -97,11 +97,11 @@ def _turns(run: Run, pair: list[Step]) -> Turns | None:
     """A pass with two steps, if they are those of adversaries and nothing else is amiss."""
     if len(pair) != 2 or len({step.optimizer for step in pair}) != 2 or any(step.doubtful for step in pair):
         return None
-    inside = [b for b in backwards(run) if b.path[: len(pair[0].path)] == pair[0].path]
+    inside = [b for b in backwards(run) if b.loops[: len(pair[0].loops)] == pair[0].loops]
     losses: dict[Step, list[Backward]] = {step: [] for step in pair}
     for event in inside:
         mine = next((step for step in pair if owner(run, event) is step.optimizer), None)
-        if mine is None or event.failure is not None or not event.certain or event.path != mine.path:
+        if mine is None or event.failure is not None or not event.certain or event.loops != mine.loops:
             return None
         losses[mine].append(event)
     if not all(losses.values()) or not all(step.optimizer.groups_known for step in pair):

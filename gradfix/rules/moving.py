@@ -81,9 +81,9 @@ def _repeated(program: Program, event: Backward) -> tuple[ast.stmt, list[Node]] 
     failure = event.failure
     if failure is None or failure.node is None or failure.culprit is None:
         return None
-    for loop, _ in event.path:
-        if all(at is not loop for at, _ in failure.node.path) and isinstance(loop, (ast.For, ast.While)):
-            return loop, [n for n in event.visited if all(at is not loop for at, _ in n.path)]
+    for loop, _ in event.loops:
+        if all(at is not loop for at, _ in failure.node.loops) and isinstance(loop, (ast.For, ast.While)):
+            return loop, [n for n in event.visited if all(at is not loop for at, _ in n.loops)]
     function = program.function(event.site)
     if not isinstance(function, ast.FunctionDef) or failure.culprit.site is not event.site:
         return None

@@ -24,8 +24,8 @@ from typing import Any
 
 import gradfix
 from gradfix.core.codemod import Effect, Finding, Severity
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.options import Refusal, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.options import Refusal, RequestedOptions
 from gradfix.pipeline.results import Explanation, Reported
 from gradfix.project.source import Problem, split_lines
 from gradfix.rewriting import patch as patches
@@ -86,9 +86,9 @@ def explanations(facts: Mapping[str, Any], min_severity: Severity | None = None)
         if found is not None:
             yield found
         return
-    from gradfix.watch import untrained as silence
+    from gradfix.watch import untrained
 
-    for explanation in silence.explain(facts):
+    for explanation in untrained.explain(facts):
         yield _with_likely_reason(explanation, facts, min_severity)
 
 
@@ -118,10 +118,10 @@ def _predicted(
     min_severity: Severity | None,
 ) -> Reported | None:
     """The finding that predicts this error, unless it blames something else than what has led to it."""
-    options = pipeline.prepare([path], Wishes(verify=False, min_severity=min_severity))
+    options = driver.prepare([path], RequestedOptions(verify=False, min_severity=min_severity))
     if isinstance(options, Refusal):
         return None
-    for file in pipeline.check([path], options).files:
+    for file in driver.check([path], options).files:
         for reported in file.findings:
             if _foretells(reported.finding, kind, lines) and not _contradicts(
                 reported.finding, file.text, lines, causes, path
@@ -137,11 +137,11 @@ def _with_likely_reason(
     story = Story(facts)
     name, _, told = explanation.files[0]
     path = os.path.abspath(name)
-    options = pipeline.prepare([path], Wishes(verify=False, min_severity=min_severity))
+    options = driver.prepare([path], RequestedOptions(verify=False, min_severity=min_severity))
     if isinstance(options, Refusal):
         return explanation
     lines = {told.span.line, *(note.span.line for note in told.notes)}
-    for file in pipeline.check([path], options).files:
+    for file in driver.check([path], options).files:
         for reported in file.findings:
             finding = reported.finding
             silent = [fix for fix in finding.fixes if fix.effect is not Effect.PRESERVES]

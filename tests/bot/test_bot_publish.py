@@ -28,7 +28,7 @@ from world import (
 from gradfix.bot import planning, state
 from gradfix.bot.errors import UsageError
 from gradfix.bot.plan import PlanFile
-from gradfix.pipeline.main import Wishes
+from gradfix.pipeline.driver import RequestedOptions
 
 KINDS = ("github", "gitlab", "gitea")
 
@@ -641,7 +641,7 @@ def test_repositories_may_use_the_other_hash(tmp_path: Path, told: str | None) -
     target = tmp_path / "forge" / "lab" / "nets.git"
     subprocess.run(["git", "clone", "-q", "--bare", str(source), str(target)], check=True)
     subprocess.run(["git", f"--git-dir={target}", "config", "http.receivepack", "true"], check=True)
-    plan = as_proved(planning.make([str(source)], Wishes(verify=False)).plan)
+    plan = as_proved(planning.make([str(source)], RequestedOptions(verify=False)).plan)
     assert len(plan.base) == 64
     with ForgeServer(tmp_path / "forge") as forge:
         lab = World(forge, object_format=told)

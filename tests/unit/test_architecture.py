@@ -45,11 +45,21 @@ EDITS = tuple(
 )
 MODEL = tuple(
     f"gradfix.autograd.{name}"
-    for name in ("interpreter", "training_step", "questions", "entries", "prediction", "regression")
+    for name in ("interpreter", "training_step", "trace_queries", "model_ledger", "prediction", "regression")
 )
 BELOW_SEMANTICS = (
-    *("graph", "counting", "relevance", "operators", "values", "run", "arguments", "parameters", "engine"),
-    *("imports", "options", "unbound", "summaries", "matching"),
+    *(
+        "graph",
+        "iteration_numbers",
+        "relevance",
+        "operators",
+        "values",
+        "run",
+        "arguments",
+        "parameters",
+        "engine",
+    ),
+    *("imports", "script_options", "unbound", "summaries", "matching"),
 )
 BESIDE_THE_PROBE = (
     *("probe", "sandbox", "supervisor", "clock", "overlay", "provenance", "dataless", "standins", "watch"),
@@ -70,10 +80,10 @@ MAY_NOT_IMPORT = {
     "gradfix.environment": ("torch",),
     # Each chapter of the pipeline knows those before it.
     **{
-        chapter: ("gradfix.pipeline.main", *CHAPTERS[number:])
+        chapter: ("gradfix.pipeline.driver", *CHAPTERS[number:])
         for number, chapter in enumerate(CHAPTERS, start=1)
     },
-    "gradfix.pipeline.results": ("gradfix.pipeline.main", *CHAPTERS),
+    "gradfix.pipeline.results": ("gradfix.pipeline.driver", *CHAPTERS),
     # It does not run anything, and rewrites nothing itself.
     "gradfix.bot": ("gradfix.verify", "gradfix.rewriting.rewrite", "torch", "libcst"),
     # The phase that holds the token: nothing of it reaches what runs code.

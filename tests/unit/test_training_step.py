@@ -10,8 +10,8 @@ from textwrap import dedent
 import pytest
 
 from gradfix.autograd.graph import Backward
-from gradfix.autograd.questions import uncleared
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import uncleared
 from gradfix.autograd.training_step import BUDGET, MANY_CALLS, Program, analyze
 from gradfix.core.codemod import Span
 from gradfix.rules import catalog

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradfix.autograd.counting import ORDER
+from gradfix.autograd.iteration_numbers import ORDER
 from gradfix.autograd.run import Run, expression
 from gradfix.autograd.semantics.arithmetic import of_pass
 from gradfix.autograd.semantics.names import TYPES
@@ -20,11 +20,11 @@ from gradfix.autograd.values import (
     Length,
     Mapping,
     Module,
-    Opaque,
     Optimizer,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     data,
 )
@@ -56,7 +56,7 @@ SHORT = 2
 """Up to so many items of a list that grows, the passes that are run show all there is to see."""
 
 
-def _against_length(op: ast.cmpop, left: Const, right: Const) -> Const | Opaque:
+def _against_length(op: ast.cmpop, left: Const, right: Const) -> Const | Unknown:
     """How a comparison of what a list holds comes out, as long as it stays so: the list grows."""
     how = op.__class__
     if left.__class__ is not Length:
@@ -102,7 +102,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
             return Const(known_types)
         if isinstance(op, (ast.Is, ast.IsNot)):
             same = None
-            if isinstance(right, Const) and right.value is None and not isinstance(left, (Opaque, Const)):
+            if isinstance(right, Const) and right.value is None and not isinstance(left, (Unknown, Const)):
                 same = isinstance(left, SummaryTensor) and left.is_none()
             elif isinstance(left, (Module, Optimizer, Instance)) and isinstance(
                 right, (Module, Optimizer, Instance)

@@ -7,7 +7,7 @@ import contextlib
 from functools import lru_cache
 from typing import Any
 
-from gradfix.autograd import options
+from gradfix.autograd import script_options
 from gradfix.autograd.interpreter.comparisons import COMPARE
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Impossible, Run
@@ -23,9 +23,9 @@ from gradfix.autograd.values import (
     Instance,
     Mapping,
     Module,
-    Opaque,
     Optimizer,
     Sequence,
+    Unknown,
     Value,
 )
 
@@ -95,7 +95,7 @@ def _choose(
     key, negated = question(run, test, frame)
     learns = site is not None and run.relevance.differentiates(site)
     given = None
-    if key is None and isinstance(test, ast.Call) and isinstance(value, Opaque):
+    if key is None and isinstance(test, ast.Call) and isinstance(value, Unknown):
         # A function gives what is asked about elsewhere too: ``def over(run): return run.done``. Where
         # training hangs on it, what was answered before says nothing: the value has changed unseen.
         given = "truth", ("value", id(value))
@@ -170,7 +170,7 @@ def _choose_openly(
 ) -> bool:
     """Whether a condition holds by the scenario, or by an earlier answer to the same question."""
     trains = site is not None and (
-        run.path
+        run.loops
         or run.inside
         or run.relevance.touches(site)
         or any(run.relevance.switched(site))
@@ -276,9 +276,9 @@ def _without_options(run: Run, test: ast.expr, value: Value, frame: Frame) -> tu
     if isinstance(test, ast.Compare):
         how = test.ops[0].__class__
         sides = [evaluated_again(run, side, frame) for side in (test.left, *test.comparators)]
-    if not any(isinstance(side, options.Option) for side in sides):
+    if not any(isinstance(side, script_options.ScriptOption) for side in sides):
         return False, None
-    given = [side.default if isinstance(side, options.Option) else side for side in sides]
+    given = [side.default if isinstance(side, script_options.ScriptOption) else side for side in sides]
     if len(given) <= 2 and all(isinstance(side, Const) for side in given):
         values = [side.value for side in given]  # type: ignore[union-attr]
         with contextlib.suppress(TypeError):
@@ -421,7 +421,7 @@ def way_that_makes(run: Run, node: ast.If, frame: Frame) -> bool | None:
         for way, function in ways.items():
             value = evaluated_again(run, function, frame)
             known = isinstance(value, Class) or (isinstance(value, External) and is_of_networks(value.name))
-            if known or value.__class__ in (External, Opaque):
+            if known or value.__class__ in (External, Unknown):
                 (made if known else unseen).add(way)
         if len(ways) == 1 and isinstance(evaluated_again(run, target, frame), Module):
             made = {not way for way in ways}

@@ -11,7 +11,7 @@ from gradfix.autograd.interpreter.conditions import may_repeat, now, settled_by_
 from gradfix.autograd.interpreter.contexts import drive
 from gradfix.autograd.parameters import go_through
 from gradfix.autograd.relevance import walk
-from gradfix.autograd.run import Break, Continue, Flow, Run, statement
+from gradfix.autograd.run import Break, Continue, ControlFlow, Run, statement
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.arithmetic import numbered
 from gradfix.autograd.semantics.iteration import generator, is_summary
@@ -27,11 +27,11 @@ from gradfix.autograd.values import (
     Iteration,
     Mapping,
     Module,
-    Opaque,
     Optimizer,
     Params,
     Sequence,
     Tensor,
+    Unknown,
     Value,
     tensors_in,
 )
@@ -77,7 +77,7 @@ def run_loop(
     symbolic: bool,
     count: int,
     unrolled: bool = False,
-) -> Flow:
+) -> ControlFlow:
     """Run the passes of a loop; ``items`` gives what each pass binds (None: nothing).
 
     Args:
@@ -86,14 +86,14 @@ def run_loop(
         count: How many passes are run at most.
         unrolled: The passes are no repetitions, see :func:`_names_a_part`.
     """
-    outer, weight = run.path, run.weight
+    outer, weight = run.loops, run.weight
     before = variables_of_loop(run, node, frame)
     if symbolic:
         run.counters.append((frame, before))
     run.weight *= max(count, 1)
     run.symbolic += symbolic
     watched = not unrolled and run.relevance.touches(node)
-    flow: Flow = None
+    flow: ControlFlow = None
     broken, left_open = False, run.left_open
     try:
         for number, item in enumerate(items):
@@ -102,9 +102,9 @@ def run_loop(
                 run.symbolic += 1
                 run.counters.append((frame, before))
             if watched:
-                run.path = (*outer, (node, number))
+                run.loops = (*outer, (node, number))
                 if number:
-                    run.carried[node, run.path] = carried(variables_of_loop(run, node, frame))
+                    run.carried[node, run.loops] = carried(variables_of_loop(run, node, frame))
                 else:
                     run.before[node, outer] = named(before)
             if item is not None and not isinstance(node, ast.While):
@@ -118,7 +118,7 @@ def run_loop(
             if flow is not None:
                 return flow
     finally:
-        run.path, run.weight = outer, weight
+        run.loops, run.weight = outer, weight
         run.symbolic -= symbolic
         if symbolic:
             _, known_before = run.counters.pop()
@@ -142,7 +142,7 @@ def forget_counters(run: Run, loop: ast.AST, frame: Frame, before: dict[str, Val
     """After a loop of unknown length nobody knows how far it has counted."""
     for name, value in variables_of_loop(run, loop, frame).items():
         if value.__class__ in COUNTING and before.get(name) is not value:
-            frame.variables[name] = Opaque("counter")
+            frame.variables[name] = Unknown("counter")
 
 
 class _Unrolling:
@@ -191,14 +191,14 @@ class _Unrolling:
         )
 
 
-UNSURE = Opaque("pass")
+UNSURE = Unknown("pass")
 """What stands for a pass of a ``while`` of which nobody knows whether it comes."""
 
 
 COUNTING = (Index, Condition)
 
 
-LEAVES = frozenset({Tensor, Opaque, Const})
+LEAVES = frozenset({Tensor, Unknown, Const})
 """What holds nothing that can be named."""
 PLAIN = frozenset({External, Function, Class, Optimizer, Params})
 """What can be handed on from pass to pass without consequence."""
@@ -244,7 +244,7 @@ def carried(variables: dict[str, Value]) -> dict[str, Value]:
 
 
 @statement(ast.For, ast.AsyncFor)
-def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
+def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> ControlFlow:
     iterable = run.evaluate(node.iter, frame)
     made = generator(iterable)
     if made is not None:
@@ -284,12 +284,12 @@ def _hands_out_batches(iterable: Value) -> None:
     """What a loop that trains goes over, and takes apart, is taken to give data: inputs and targets."""
     while isinstance(iterable, Iteration) and iterable.kind == "enumerate":
         (iterable,) = iterable.parts
-    if iterable.__class__ is Opaque and isinstance(iterable, Opaque):
+    if iterable.__class__ is Unknown and isinstance(iterable, Unknown):
         of_network = iterable.owner is not None or iterable.made_from is not None or iterable.leaf is not None
         iterable.graphless = iterable.graphless or not (of_network or iterable.node is not None)
 
 
-def _over_parameters(run: Run, node: ast.For | ast.AsyncFor, frame: Frame, items: list[Value]) -> Flow:
+def _over_parameters(run: Run, node: ast.For | ast.AsyncFor, frame: Frame, items: list[Value]) -> ControlFlow:
     some = run.some
     run.each.append({name.id for name in walk(node.target) if isinstance(name, ast.Name)})
     try:
@@ -313,7 +313,7 @@ def _names_a_part(item: Value) -> bool:
 
 
 @statement(ast.While)
-def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
+def _while(run: Run, node: ast.While, frame: Frame) -> ControlFlow:
     def items() -> Iterator[Value | None]:
         number, shown = 0, _Unrolling(run, node)
         while True:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.names import NO_TENSORS, OF_TENSORS, TENSORS
-from gradfix.autograd.values import External, Frame, Opaque, Sequence, Tensor, Value, data
+from gradfix.autograd.values import External, Frame, Sequence, Tensor, Unknown, Value, data
 from gradfix.core.syntax import last_name
 
 
@@ -50,7 +50,7 @@ def narrowed(run: Run, test: ast.expr, holds: bool, frame: Frame) -> Iterator[No
 
 def _is_vague(value: Value) -> bool:
     """Whether a value may be a tensor, and may be none."""
-    return isinstance(value, Opaque) or (isinstance(value, Tensor) and value.requires is None)
+    return isinstance(value, Unknown) or (isinstance(value, Tensor) and value.requires is None)
 
 
 def _excludes_tensors(run: Run, asked: _Asked, positive: bool, frame: Frame) -> bool:

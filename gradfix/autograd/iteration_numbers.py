@@ -24,12 +24,12 @@ operator with its operands."""
 NUMBER: Term = ("number",)
 
 
-class Pass:
+class LoopIteration:
     """A pass that is run."""
 
     __slots__ = ("may_be",)
 
-    def __init__(self, after: Pass | None = None) -> None:
+    def __init__(self, after: LoopIteration | None = None) -> None:
         self.may_be = EVERY if after is None else after.later()
         """A bit for each number that it may have."""
 

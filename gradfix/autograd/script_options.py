@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.run import Run
-from gradfix.autograd.values import NONE, Const, Opaque, Sequence, Value
+from gradfix.autograd.values import NONE, Const, Sequence, Unknown, Value
 
 GROUPS = ("add_argument_group", "add_mutually_exclusive_group")
 
@@ -22,7 +22,7 @@ class Default(Const):
     __slots__ = ()
 
 
-class Option(Opaque):
+class ScriptOption(Unknown):
     """An option that may have been given, and its value if it was not."""
 
     __slots__ = ("default",)
@@ -32,7 +32,7 @@ class Option(Opaque):
         self.default = default
 
 
-class Parser(Opaque):
+class Parser(Unknown):
     """An ``ArgumentParser``, with the defaults of its options."""
 
     __slots__ = ("defaults",)
@@ -43,7 +43,7 @@ class Parser(Opaque):
         self.defaults: dict[str, Default] = {}
 
 
-class Options(Opaque):
+class ScriptOptions(Unknown):
     """What a parser makes of the command line."""
 
     __slots__ = ()
@@ -112,7 +112,7 @@ def _default(told: dict[str | None, ast.expr]) -> Default | None:
 
 def given(value: Value) -> Value:
     """What a value is if no option is given."""
-    return value.default if isinstance(value, Option) else value
+    return value.default if isinstance(value, ScriptOption) else value
 
 
 def overridden(run: Run) -> None:
@@ -124,18 +124,18 @@ def overridden(run: Run) -> None:
             if run.scenario.unset:
                 variables[name] = Default(value.value)
             else:
-                variables[name] = Option(name, Default(value.value))
+                variables[name] = ScriptOption(name, Default(value.value))
     run.parsed = True
 
 
-def setting(of: Opaque, args: list[Value]) -> Option | None:
+def setting(of: Unknown, args: list[Value]) -> ScriptOption | None:
     """``settings.get("network", "Small")``: a text that settings need not give is an option, too."""
     match args:
         case [Const(value=str(key)), Const(value=str()) as usual]:
             name = f"[{key!r}]"
             known = of.attributes.get(name)
-            if not isinstance(known, Option):
-                known = of.attributes[name] = Option(key, Default(usual.value))
+            if not isinstance(known, ScriptOption):
+                known = of.attributes[name] = ScriptOption(key, Default(usual.value))
             return known
         case _:
             return None
@@ -144,8 +144,8 @@ def setting(of: Opaque, args: list[Value]) -> Option | None:
 def text(value: Value, parts: Iterable[Value]) -> Value:
     """What was computed of the defaults of options, or of anything else: a text of options is one, too."""
     if isinstance(value, Const) and isinstance(value.value, str):
-        if any(isinstance(part, Option) for part in parts):
-            return Option("text", Default(value.value))
+        if any(isinstance(part, ScriptOption) for part in parts):
+            return ScriptOption("text", Default(value.value))
     return value
 
 
@@ -162,10 +162,10 @@ def method(run: Run, parser: Parser, name: str, keywords: dict[str, tuple[Value,
     if name in ("parse_args", "parse_known_args"):
         run.parsed = True
         unset = run.scenario.unset
-        options = Options({n: d if unset else Option(n, d) for n, d in parser.defaults.items()})
-        return options if name == "parse_args" else Sequence("tuple", [options, Opaque("rest")])
+        options = ScriptOptions({n: d if unset else ScriptOption(n, d) for n, d in parser.defaults.items()})
+        return options if name == "parse_args" else Sequence("tuple", [options, Unknown("rest")])
     parser.defaults.clear()  # set_defaults, parents, ...
-    told = Opaque(name)
+    told = Unknown(name)
     told.harmless = True
     return told
 

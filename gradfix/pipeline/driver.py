@@ -21,12 +21,11 @@ from gradfix.core.codemod import Effect, Finding, Unanalysed
 from gradfix.pipeline.analysis import Analysis, analyse, by_key, is_elsewhere, problem_of, reported_by
 from gradfix.pipeline.choosing import choose_fix, choose_fixes, is_allowed, resolve
 from gradfix.pipeline.mended import Tally
-from gradfix.pipeline.options import Options, Refusal, Wishes, prepare
+from gradfix.pipeline.options import Options, Refusal, RequestedOptions, prepare
 from gradfix.pipeline.placing import placed
 from gradfix.pipeline.proving import Candidate, FixKey, prove, servers_kept, time_budget, with_environment
 from gradfix.pipeline.results import Attempt, FileReport, Outcome, Patch, Plan, Repaired, Report, Reported
-from gradfix.project import configuration as project
-from gradfix.project import source, traces
+from gradfix.project import configuration, source, traces
 from gradfix.project.source import Problem, Source
 from gradfix.system import interrupts
 from gradfix.system.parallel import WORTH_PROCESSES, for_each
@@ -34,7 +33,7 @@ from gradfix.system.parallel import WORTH_PROCESSES, for_each
 __all__ = [
     "Options",
     "Refusal",
-    "Wishes",
+    "RequestedOptions",
     "check",
     "check_text",
     "diagnosed",
@@ -65,7 +64,7 @@ class _Loading(NamedTuple):
 
 def _load(paths: Sequence[str], options: Options) -> _Loading:
     traces.look_again()
-    listing = project.find_files(paths, options.settings)
+    listing = configuration.find_files(paths, options.settings)
     problems = [*options.catalog.problems, *listing.problems]
     loaded: list[_Loaded] = []
     for listed in listing.files:
@@ -114,7 +113,7 @@ def _reports(
     if options.cached and loading.files:
         from gradfix.pipeline import cache
 
-        kept = cache.open_for(options, project.repository(paths), with_fixes=with_fixes)
+        kept = cache.open_for(options, configuration.repository(paths), with_fixes=with_fixes)
 
     def look(file: _Loaded) -> FileReport:
         with traces.on_behalf_of(os.path.abspath(file.path)):
@@ -239,7 +238,7 @@ def repair(parsed: Source, options: Options) -> Repaired:
     remaining = tuple(_left(one, options) for one in remaining)
     # What running it has refuted is told, and so is its finding.
     refused = {attempt.finding.code for attempt in attempts if not attempt.applied}
-    lent = repaired.program.lent() if repaired.program is not None else ()
+    lent = repaired.program.proxy_calls() if repaired.program is not None else ()
     remaining = tuple(
         one
         for one in remaining
@@ -390,7 +389,7 @@ def _written(files: Sequence[Repaired]) -> Iterator[Repaired]:
 def _write(file: Repaired) -> Repaired:
     if not file.applied:
         return file
-    problem = project.replace(file.path, file.before, file.after)
+    problem = configuration.replace(file.path, file.before, file.after)
     if problem is not None:
         return file._replace(problems=(*file.problems, problem))
     return file._replace(written=True)
