@@ -75,12 +75,17 @@ ASKS = re.compile(r",\s*requires_grad\s*=\s*True")
 def find(program: Program) -> Iterator[Finding]:
     """Report each tensor that is taken for a leaf and is none."""
     for entry in program.entries:
-        told: set[ast.AST] = set()
+        reported: set[ast.AST] = set()
         for event in entry.certain(taken_for_leaf, lambda e: e.site, raises=True):
             origin = event.node.site
-            if origin in told or line(event.site) <= 0 or line(event.named) <= 0 or _asked(program, event):
+            if (
+                origin in reported
+                or line(event.site) <= 0
+                or line(event.named) <= 0
+                or _asked(program, event)
+            ):
                 continue
-            told.add(origin)
+            reported.add(origin)
             yield _finding(program, event)
         for failing in entry.certain(left_without_graph, lambda b: b.site, raises=True):
             updates = _updates_without_graph(program, failing)
@@ -92,8 +97,8 @@ def find(program: Program) -> Iterator[Finding]:
             for leaf in one.leaves:
                 call = asking(leaf)
                 moved = None if call is None or line(call) <= 0 else _moved(program, call)
-                if call is not None and moved is not None and moved not in told:
-                    told.add(moved)
+                if call is not None and moved is not None and moved not in reported:
+                    reported.add(moved)
                     yield _copied(program, call, moved, one.backward)
 
 

@@ -82,7 +82,7 @@ class Survey:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each value that keeps the graphs of all passes for no backward."""
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     survey = cache(partial(_survey, program))
     for entry in program.entries:
         found = entry.certain(
@@ -92,8 +92,8 @@ def find(program: Program) -> Iterator[Finding]:
             against=lambda run: survey(run).walked,
         )
         for kept in found:
-            if kept.place not in told:
-                told.add(kept.place)
+            if kept.place not in reported:
+                reported.add(kept.place)
                 yield _finding(program, kept)
 
 

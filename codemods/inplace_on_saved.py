@@ -136,9 +136,9 @@ def _fixes(program: Program, event: Backward) -> Iterator[Fix]:
     claim = Claim("E2", line(event.site))
     for changes in (_changes(event, later=False), _changes(event, later=True)):
         written = [_out_of_place(program, change) for change in changes]
-        told = tuple(edit for edit in written if edit is not None)
-        if told and len(told) == len(written):
-            yield Fix("compute a new tensor instead", Effect.REPAIRS, told, claim)
+        complete = tuple(edit for edit in written if edit is not None)
+        if complete and len(complete) == len(written):
+            yield Fix("compute a new tensor instead", Effect.REPAIRS, complete, claim)
     copied = _copied(program, event)
     if copied:
         texts = ", ".join(dict.fromkeys(f"`{shown(program, expression)}`" for expression in copied))

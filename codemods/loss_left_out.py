@@ -57,10 +57,10 @@ def find(program: Program) -> Iterator[Finding]:
         if not certain:
             continue
         walked = {n.site for run in entry.every() for b in backwards(run) for n in b.visited}
-        told: set[ast.AST] = set()
+        reported: set[ast.AST] = set()
         for one in certain:
-            if one.left.site not in walked and one.whole.site not in walked and one.left.site not in told:
-                told.add(one.left.site)
+            if one.left.site not in walked and one.whole.site not in walked and one.left.site not in reported:
+                reported.add(one.left.site)
                 yield _finding(program, one)
 
 

@@ -104,15 +104,15 @@ def _by_hand(program: Program) -> Iterator[Finding]:
         )
         for backward, moves in found:
             names = [_moved(program, move.site) for move in moves]
-            told = " and ".join(f"`{name or 'a tensor'}`" for name in dict.fromkeys(names))
-            told += " is moved" if len(names) == 1 else " are moved"
+            moved = " and ".join(f"`{name or 'a tensor'}`" for name in dict.fromkeys(names))
+            moved += " is moved" if len(names) == 1 else " are moved"
             first = moves[0].site
             assert isinstance(first, (ast.expr, ast.stmt))
             notes = [note(backward.site, "each pass adds its gradients to those of all passes before")]
             notes += [note(move.site, "this moves along the whole sum") for move in moves]
             yield Finding(
                 "missing-zero-grad",
-                f"nothing ever clears the gradients by which {told}",
+                f"nothing ever clears the gradients by which {moved}",
                 Span.of(first),
                 tuple(notes),
                 _clear_moved(program, moves, names),

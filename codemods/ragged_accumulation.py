@@ -47,14 +47,14 @@ LOOPS = (ast.For, ast.While)
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each loop whose last gradients wait for the next one."""
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     for entry in program.entries:
         for one in waiting(program, entry.usual):
-            if one.step.site in told or not _leaks(entry, one):
+            if one.step.site in reported or not _leaks(entry, one):
                 continue
             rest = _rest(one)
             if rest is not False:
-                told.add(one.step.site)
+                reported.add(one.step.site)
                 yield _finding(program, one, rest)
 
 

@@ -95,13 +95,13 @@ class Idle:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer whose steps never find a gradient."""
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     for entry in program.entries:
         observe = partial(never_fed, within=entry.node)
         for idle in entry.certain(observe, lambda i: i.step.site, raises=False, repeated=_starves):
             chosen = idle.beside and _one_of_several(program, idle.step.optimizer.created)
-            if not chosen and idle.step.site not in told:
-                told.add(idle.step.site)
+            if not chosen and idle.step.site not in reported:
+                reported.add(idle.step.site)
                 yield _finding(program, idle)
 
 

@@ -53,11 +53,11 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each sum of means over micro-batches that a step consumes."""
     if "reduction" in program.text or "size_average" in program.text:
         return
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     for entry in program.entries:
         for one in waiting(program, entry.usual):
-            if one.step.site not in told and _undivided(entry, one):
-                told.add(one.step.site)
+            if one.step.site not in reported and _undivided(entry, one):
+                reported.add(one.step.site)
                 yield _finding(program, one)
 
 

@@ -59,21 +59,21 @@ def learn(parser: Value, call: ast.Call) -> None:
     if not isinstance(parser, Parser):
         return
     flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-    told = {k.arg: k.value for k in call.keywords}
-    if None in told or len(flags) != len(call.args):
+    settings = {k.arg: k.value for k in call.keywords}
+    if None in settings or len(flags) != len(call.args):
         return
-    name = _name(flags, told)
-    default = _default(told)
+    name = _name(flags, settings)
+    default = _default(settings)
     if name is not None and default is not None:
         parser.defaults[name] = default
 
 
-def _name(flags: list[str], told: dict[str | None, ast.expr]) -> str | None:
+def _name(flags: list[str], settings: dict[str | None, ast.expr]) -> str | None:
     """The attribute that an option becomes: ``dest``, else the first long flag, else the first one."""
-    given = told.get("dest")
+    given = settings.get("dest")
     if given is not None:
         return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else None
-    required = told.get("required")
+    required = settings.get("required")
     if not flags or not flags[0].startswith("-") or not _is(required, (None, False)):
         return None
     flag = next((f for f in flags if f.startswith("--")), flags[0])
@@ -87,10 +87,10 @@ def _is(given: ast.expr | None, values: tuple[object, ...]) -> bool:
     return isinstance(given, ast.Constant) and any(given.value is value for value in values)
 
 
-def _default(told: dict[str | None, ast.expr]) -> Default | None:
+def _default(settings: dict[str | None, ast.expr]) -> Default | None:
     """The value of an option that nobody gives; None where it is computed or converted."""
-    action = told.get("action")
-    given = told.get("default")
+    action = settings.get("action")
+    given = settings.get("default")
     if given is None:
         if isinstance(action, ast.Constant) and action.value in ("store_true", "store_false"):
             return Default(action.value == "store_false")
@@ -103,7 +103,7 @@ def _default(told: dict[str | None, ast.expr]) -> Default | None:
         given.value, (bool, int, float, str, type(None))
     ):
         return None
-    kind = told.get("type")
+    kind = settings.get("type")
     if isinstance(given.value, str):
         plain = kind is None or (isinstance(kind, ast.Name) and kind.id == "str")
         return Default(given.value) if plain else None
@@ -165,9 +165,9 @@ def method(run: Run, parser: Parser, name: str, keywords: dict[str, tuple[Value,
         options = ScriptOptions({n: d if unset else ScriptOption(n, d) for n, d in parser.defaults.items()})
         return options if name == "parse_args" else Sequence("tuple", [options, Unknown("rest")])
     parser.defaults.clear()  # set_defaults, parents, ...
-    told = Unknown(name)
-    told.harmless = True
-    return told
+    settings = Unknown(name)
+    settings.harmless = True
+    return settings
 
 
 def make_parser(run: Run, call: Call) -> Value:

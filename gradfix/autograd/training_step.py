@@ -165,16 +165,16 @@ class EntryPoint:
         main run has anything that might show so. Where no event happens at the anchor,
         ``against`` gives the places of which a run shows the contrary.
         """
-        told: set[ast.AST] = set()
+        reported: set[ast.AST] = set()
         for found in self._certain(observe, anchor, raises, merge, repeated, besides, against):
             if anchor(found) not in self.known:
-                told.add(anchor(found))
+                reported.add(anchor(found))
                 yield found
         if raises and self.bare is not None and self.plain is not None:
-            if all(anchor(found) in told for found in observe(self.plain).values()):
+            if all(anchor(found) in reported for found in observe(self.plain).values()):
                 return
             for found in self.bare().certain(observe, anchor, raises=True, merge=merge):
-                if anchor(found) not in told:
+                if anchor(found) not in reported:
                     yield found
 
     def _certain(
@@ -267,7 +267,7 @@ class Program:
         self.text = text
         self.path = path
         self.entries: list[EntryPoint] = []
-        self.told: list[str] = []
+        self.reported: list[str] = []
         """What was cut off, as often as it was; runs that are made on demand may add to it."""
         self.allowances: list[Allowance] = []
         self._lines: Lines | None = None
@@ -281,7 +281,7 @@ class Program:
     @property
     def messages(self) -> tuple[str, ...]:
         """What was cut off so far, each once."""
-        return tuple(dict.fromkeys(self.told))
+        return tuple(dict.fromkeys(self.reported))
 
     @contextlib.contextmanager
     def no_further_runs(self) -> Iterator[None]:
@@ -415,7 +415,7 @@ def analyze(tree: ast.Module, text: str, path: Path, ways: Container[EntryPointK
 
 def _fill(program: Program, relevance: Relevance, ways: Container[EntryPointKey] | None) -> None:
     tree = program.tree
-    messages = program.told
+    messages = program.reported
     allowance = Allowance(max(ALLOWED, ALLOWED_BY_LINE * _last_line(tree)))
     program.allowances.append(allowance)
     entered: set[ast.AST] = set()

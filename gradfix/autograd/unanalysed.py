@@ -47,7 +47,7 @@ def unanalysed(program: Program) -> tuple[Unanalysed, ...]:
             if degree is not _Seen.ALL and not (stopped and degree is _Seen.NOTHING):
                 missed.setdefault(_place(program, call), []).append((call, degree))
     return tuple(
-        _told(program, place, *max(calls, key=lambda one: (one[1], -one[0].lineno)))
+        _unanalysed(program, place, *max(calls, key=lambda one: (one[1], -one[0].lineno)))
         for place, calls in missed.items()
     )
 
@@ -101,7 +101,7 @@ def _place(program: Program, call: ast.Call) -> ast.AST:
     return place
 
 
-def _told(program: Program, place: ast.AST, call: ast.Call, degree: _Seen) -> Unanalysed:
+def _unanalysed(program: Program, place: ast.AST, call: ast.Call, degree: _Seen) -> Unanalysed:
     name = _name(program, place)
     match degree:
         case _Seen.NOTHING:
@@ -158,8 +158,8 @@ def _of_torch(function: ast.Attribute) -> bool:
 
 
 def _budget(program: Program) -> tuple[str, str]:
-    told = next((message for message in program.messages if "stopped" in message), "the analysis was cut off")
-    return told, RUN_IT
+    why = next((message for message in program.messages if "stopped" in message), "the analysis was cut off")
+    return why, RUN_IT
 
 
 def _why_not_reached(program: Program, place: ast.AST, call: ast.Call) -> tuple[str, str]:

@@ -784,7 +784,7 @@ class Namespace(Value):
         self.frame = frame
 
 
-class Iteration(Value):
+class LazyIterable(Value):
     """``zip``, ``enumerate``, ``reversed`` and the like, not yet run."""
 
     __slots__ = ("kind", "parts", "start")
@@ -889,7 +889,7 @@ def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Unknown]:
         return [t for item in value.items for t in tensors_in(item, depth - 1)]
     if isinstance(value, Mapping):
         return [t for item in value.items.values() for t in tensors_in(item, depth - 1)]
-    if isinstance(value, Iteration):
+    if isinstance(value, LazyIterable):
         return [t for part in value.parts for t in tensors_in(part, depth - 1)]
     if isinstance(value, Instance) and value.inherited is not None:
         return tensors_in(value.inherited, depth - 1)
@@ -914,7 +914,7 @@ def graphs_in(values: Iterable[Value]) -> list[Node]:
                 found.append(value.node)
         if isinstance(value, Sequence):
             work += value.items
-        elif isinstance(value, Iteration):
+        elif isinstance(value, LazyIterable):
             work += value.parts
         elif isinstance(value, Mapping):
             work += value.items.values()

@@ -73,12 +73,12 @@ def words(
 def _facts(steps: Sequence[ReplayedRewrite], base: str) -> str:
     """A digest of what a reviewer would want to be told anew: outcomes, verdicts, what was made up, and what
     the branch is built on."""
-    told = [base]
+    wording = [base]
     for step in steps:
         checks = items((step.rewrite.certificate or {}).get("checks"))
         verdicts = [f"{one.get('name')} {one.get('subject')} {one.get('verdict')}" for one in checks]
-        told += [step.key.digest, step.rewrite.outcome, *sorted(verdicts), *sorted(standins(step.rewrite))]
-    return state.digest_of("\n".join(told))
+        wording += [step.key.digest, step.rewrite.outcome, *sorted(verdicts), *sorted(standins(step.rewrite))]
+    return state.digest_of("\n".join(wording))
 
 
 # ---------------------------------------------------------------------------- title and commit
@@ -108,12 +108,12 @@ def _message(
     keys: Iterable[state.Key],
     settings: BotConfig,
 ) -> str:
-    told = []
+    wording = []
     for file, step in steps:
         place = f"{file.path}, line {step.attempt.finding.span.line}"
-        told += [f"{plain(place)}: {plain(step.attempt.finding.message)}", ""]
+        wording += [f"{plain(place)}: {plain(step.attempt.finding.message)}", ""]
     sign = f"Signed-off-by: {settings.author}\n" if settings.sign_off else ""
-    lines = "\n".join(told[:100]).rstrip()
+    lines = "\n".join(wording[:100]).rstrip()
     return f"{title}\n\n{lines}\n\n{sign}{state.trailers(keys)}"
 
 
@@ -150,10 +150,10 @@ def _summary(steps: Sequence[tuple[Rewritten, ReplayedRewrite]]) -> str:
     paths = list(dict.fromkeys(file.path for file, _ in steps))
     where = code(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
     outcomes = [outcome_of(step.rewrite) for _, step in steps]
-    told = ", ".join(f"{outcomes.count(one)} {one}" for one in dict.fromkeys(outcomes))
+    wording = ", ".join(f"{outcomes.count(one)} {one}" for one in dict.fromkeys(outcomes))
     if len(set(outcomes)) == 1:
-        told = f"{'both' if len(steps) == 2 else f'all {len(steps)}'} {outcomes[0]}"
-    return f"This fixes {len(steps)} gradient mistakes in {where}: **{told}**."
+        wording = f"{'both' if len(steps) == 2 else f'all {len(steps)}'} {outcomes[0]}"
+    return f"This fixes {len(steps)} gradient mistakes in {where}: **{wording}**."
 
 
 def _table(steps: Sequence[tuple[Rewritten, ReplayedRewrite]]) -> str:
@@ -185,8 +185,8 @@ def _explained(file: Rewritten, step: ReplayedRewrite) -> Iterator[str]:
     yield f"{where}{_sentence(finding.message)} {why(fix)}"
     yield fence(_excerpt(step), "text")
     yield f"**Severity:** {_severity(step)} ({code(finding.code)})."
-    told = f"**The fix:** {prose(fix.message)}. {behaviour(fix)}"
-    yield f"{told}\n\n{other}" if (other := choice(finding.code)) else told
+    wording = f"**The fix:** {prose(fix.message)}. {behaviour(fix)}"
+    yield f"{wording}\n\n{other}" if (other := choice(finding.code)) else wording
     yield from proof(step)
 
 
@@ -202,8 +202,8 @@ def _said(step: ReplayedRewrite) -> str:
 
 
 def _sentence(text: str) -> str:
-    told = prose(text)
-    return f"{told[:1].upper()}{told[1:]}."
+    wording = prose(text)
+    return f"{wording[:1].upper()}{wording[1:]}."
 
 
 def _excerpt(step: ReplayedRewrite) -> str:
@@ -243,11 +243,11 @@ def _commands(
     ends = "; it ends with exit code 0 if everything is proved again" if proved and alone else ""
     clone = "`pip install .` in a clone of it"
     how = clone if gradfix_url is None else f"`pip install {shlex.quote(f'gradfix @ git+{gradfix_url}')}`"
-    told = (
+    wording = (
         f"gradfix {__version__} is installed, into any environment, with {how}. Two commands then make "
         f"{what} and run the script before and after{ends}:"
     )
-    return f"{told}\n\n{fence(commands, 'sh')}"
+    return f"{wording}\n\n{fence(commands, 'sh')}"
 
 
 def _moved_on(steps: Sequence[tuple[Rewritten, ReplayedRewrite]], base: str, plan: PlanFile) -> Iterator[str]:

@@ -185,8 +185,8 @@ class Base:
             diff = unified_diff(change.path, parsed.data, after.data)
             if diff.decode("utf-8", "surrogateescape") == rewrite.diff:
                 key = Key.of(attempt.finding, parsed, change.path)
-                told = attempt._replace(outcome=rewrite.outcome, reason=rewrite.reason)
-                return ReplayedRewrite(rewrite, told, key, parsed, after)
+                reported = attempt._replace(outcome=rewrite.outcome, reason=rewrite.reason)
+                return ReplayedRewrite(rewrite, reported, key, parsed, after)
         return Difference(change.path, f"gradfix itself does not come to this rewrite ({rewrite.codemod})")
 
 

@@ -151,8 +151,8 @@ def _words(step: ReplayedRewrite, index: int, count: int) -> str:
     part = f" (part {index + 1} of {count}: they belong together)" if count > 1 else ""
     outcome = outcome_of(step.rewrite)
     how = " by running both versions" if step.rewrite.outcome is Outcome.PROVED else ""
-    told = "; ".join(prose(one, 200) for one in standins(step.rewrite))
-    proved = f"{outcome[:1].upper()}{outcome[1:]}{how}{f' ({told})' if told else ''}."
+    described = "; ".join(prose(one, 200) for one in standins(step.rewrite))
+    proved = f"{outcome[:1].upper()}{outcome[1:]}{how}{f' ({described})' if described else ''}."
     return (
         f"{code(finding.code)} ({finding.severity or Severity.ERROR}): {prose(finding.message)}.\n\n"
         f"{prose(fix.message)[:1].upper()}{prose(fix.message)[1:]} ({fix.effect}){part}. {proved}"

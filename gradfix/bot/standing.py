@@ -94,8 +94,8 @@ def _keys(
         before = parsed.with_text(attempt.before)
         if isinstance(before, Source):
             keys.setdefault(Key.of(attempt.finding, before, path), frozenset({attempt.fix.effect}))
-    told = [*(problem.message for problem in report.problems), *report.messages]
-    return keys, f"{path}: {told[0]}" if told else ""
+    reported = [*(problem.message for problem in report.problems), *report.messages]
+    return keys, f"{path}: {reported[0]}" if reported else ""
 
 
 def _beside(base: Base, parsed: Source, place: str) -> str:

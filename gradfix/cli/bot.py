@@ -166,8 +166,8 @@ def plan(
         count = "1 pull request" if len(groups) == 1 else f"{len(groups)} pull requests"
         _say(f"{output}: {count} for {made.plan.base[:12]}")
         for name, changes in groups.items():
-            told = [f"{change.path} ({planning.outcomes_of(change)})" for change in changes]
-            _say(f"  {name}: {', '.join(told)}")
+            described = [f"{change.path} ({planning.outcomes_of(change)})" for change in changes]
+            _say(f"  {name}: {', '.join(described)}")
         return PARTLY if made.problems else DONE
 
     _guarded(work)

@@ -333,7 +333,7 @@ def undo(
         last = journal.last()
         undone = None if last is None else journal.take_back(last, dry_run=dry_run)
     except OSError as error:
-        _refuse(f"the journal {files.told(error)}")
+        _refuse(f"the journal {files.describe_error(error)}")
     if undone is None:
         _refuse("there is nothing to take back in this project")
     if dry_run:
@@ -612,8 +612,8 @@ def explain(
             )
         _refuse(codemod)
     if ways:
-        told = codemod.ways or f"There is nothing to choose with `--way`. By hand: {codemod.by_hand}."
-        _print(f"{visible(told)}\n")
+        shown = codemod.ways or f"There is nothing to choose with `--way`. By hand: {codemod.by_hand}."
+        _print(f"{visible(shown)}\n")
     else:
         _print(f"{visible(codemod.documentation)}\n")
     _stop_for(known.problems)
@@ -687,15 +687,15 @@ def _settle_what_runs_get(paths: Sequence[str], options: Options) -> None:
         folders = read_by_runs(options.settings, ask=True)
     for folder, decided in folders:
         if decided.allowed:
-            told = f"runs may read {os.path.realpath(folder)}"
+            shown = f"runs may read {os.path.realpath(folder)}"
         else:
-            told = f"runs do not get to read {folder}, which {decided.why}"
-            told += f": run `gradfix trust {shlex.quote(folder)}`" if decided.askable else ""
-        _tell(f"note: {told} (readable in {options.settings.file})")
+            shown = f"runs do not get to read {folder}, which {decided.why}"
+            shown += f": run `gradfix trust {shlex.quote(folder)}`" if decided.askable else ""
+        _tell(f"note: {shown} (readable in {options.settings.file})")
     passed = Command(env=asked.env).variables()
     for name in asked.env:
-        told = "runs get" if name in passed else "runs do not get"
-        _tell(f"note: {told} the variable {name} (env in {options.settings.file})")
+        shown = "runs get" if name in passed else "runs do not get"
+        _tell(f"note: {shown} the variable {name} (env in {options.settings.file})")
 
 
 def _can_answer() -> bool:
@@ -821,10 +821,10 @@ def _say_passed_over(runs: "Iterable[Shown | Judgement | None]") -> None:
 
 def _stop_for(problems: Iterable[Problem]) -> None:
     """End with exit code 2 if there are ``problems``."""
-    told = [f"error: {problem}" for problem in problems]
-    for line in told:
+    shown = [f"error: {problem}" for problem in problems]
+    for line in shown:
         _tell(line)
-    if told:
+    if shown:
         raise typer.Exit(2)
 
 

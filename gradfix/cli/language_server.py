@@ -113,8 +113,8 @@ def _found(document: TextDocument) -> list[_Json]:
     options = driver.prepare([document.path], RequestedOptions(verify=False))
     if isinstance(options, Refusal):
         place = {"row": 1, "column": 1}
-        told = {"code": "configuration", "message": options.message, "severity": "error", "fix": None}
-        return [{**told, "location": place, "end_location": place, "notes": [], "effect": None}]
+        shown = {"code": "configuration", "message": options.message, "severity": "error", "fix": None}
+        return [{**shown, "location": place, "end_location": place, "notes": [], "effect": None}]
     report: FileReport = driver.check_text(
         document.path, document.source.encode("utf-8", "surrogatepass"), options
     )

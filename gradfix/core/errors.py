@@ -15,13 +15,13 @@ WORDS = {
 
 def spelled(lines: list[str]) -> list[str]:
     """``lines`` with autograd's words beside the first mention of each of its errors."""
-    told: set[str] = set()
+    seen: set[str] = set()
 
     def words(match: re.Match[str]) -> str:
         kind = match[0]
-        if kind in told:
+        if kind in seen:
             return kind
-        told.add(kind)
+        seen.add(kind)
         return f'{kind} ("{WORDS[kind]}")'
 
     return [re.sub(r"\bE[1-5]\b", words, line) for line in lines]

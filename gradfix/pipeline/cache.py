@@ -68,11 +68,11 @@ class Cache:
         if report.problems:
             return
         key = self._key(path, data)
-        told = report if report.findings or report.messages or report.unanalysed else None
+        kept = report if report.findings or report.messages or report.unanalysed else None
         lines = [self._share(line) for line in traces.trace(os.path.abspath(path))]
         try:
-            entry = json.dumps([key, lines, _plain(told)]).encode()
-            if told is not None and _value(json.loads(entry)[2]) != told:
+            entry = json.dumps([key, lines, _plain(kept)]).encode()
+            if kept is not None and _value(json.loads(entry)[2]) != kept:
                 return  # A codemod has put into its findings what does not belong there.
         except (ValueError, KeyError, TypeError):
             return

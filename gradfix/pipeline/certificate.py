@@ -153,7 +153,7 @@ def read(path: str) -> Certificate | Problem:
     try:
         data = files.read(path, MAX_BYTES)
     except OSError as error:
-        return Problem(path, files.told(error))
+        return Problem(path, files.describe_error(error))
     try:
         content = json.loads(data)
         if content["schema"] not in READ:

@@ -85,8 +85,8 @@ def check(paths: Sequence[str], options: Options) -> Report:
     """The findings in ``paths``, each with the fix that ``apply`` would choose for it."""
     loading = _load(paths, options)
     reports = _reports(paths, loading, options, with_fixes=True)
-    told = tuple(report for report in reports if _anything(report))
-    return Report(told, loading.problems, loading.checked, loading.empty)
+    with_content = tuple(report for report in reports if _anything(report))
+    return Report(with_content, loading.problems, loading.checked, loading.empty)
 
 
 def check_text(path: str, data: bytes, options: Options) -> FileReport:
@@ -178,14 +178,16 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     """What is to be written for ``paths``: for every file the fixes that hold. Nothing is written here."""
     loading = _load(paths, options)
     reports = _reports(paths, loading, options, with_fixes=False)
-    told = [(file, report) for file, report in zip(loading.files, reports) if _anything(report)]
-    repairable = [file.path for file, report in told if any(one.finding.fixes for one in report.findings)]
+    with_content = [(file, report) for file, report in zip(loading.files, reports) if _anything(report)]
+    repairable = [
+        file.path for file, report in with_content if any(one.finding.fixes for one in report.findings)
+    ]
     fixable = len(repairable)
     options = with_environment(repairable, options)
     with servers_kept() if options.verify and fixable else nullcontext():
         files = for_each(
             lambda one: _plan_file(*one, options),
-            told,
+            with_content,
             lambda one: Repaired(
                 one[0].path, one[0].data, one[0].data, one[1].text, problems=_lost(one[0]).problems
             ),
@@ -365,7 +367,7 @@ def write(planned: Plan) -> Plan:
         with interrupts.whole():
             kept = journal.record((file.path, file.before, file.after) for file in applied)
     except OSError as error:
-        kept, planned = None, replace(planned, unkept=files.told(error, "cannot be kept"))
+        kept, planned = None, replace(planned, unkept=files.describe_error(error, "cannot be kept"))
     written = replace(planned, files=tuple(_written(planned.files)))
     if kept is not None:
         with suppress(OSError):  # It says more than it has to, then.

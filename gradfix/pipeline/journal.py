@@ -164,7 +164,7 @@ def take_back(journal: Journal, *, dry_run: bool = False) -> Undone:
             if now is not None:
                 changes.append(Change(shown, now, entry.before))
         except OSError as error:
-            problems[entry.path] = Problem(shown, files.told(error, "was not taken back"))
+            problems[entry.path] = Problem(shown, files.describe_error(error, "was not taken back"))
     if not dry_run:
         keep(journal, problems)
     return Undone(journal, tuple(changes), tuple(problems.values()))

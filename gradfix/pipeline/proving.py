@@ -65,10 +65,10 @@ def faults_of(analysis: Analysis) -> Faults:
     from gradfix.verify.claims import Faults
 
     spans = [span for one in analysis.findings for span in (one.span, *(note.span for note in one.notes))]
-    told = [fix.claim for one in analysis.findings for fix in one.fixes]
+    promised = [fix.claim for one in analysis.findings for fix in one.fixes]
     lines = {line for span in spans for line in range(span.line, span.end_line + 1)}
-    lines |= {claim.raises_line for claim in told if claim.raises_line is not None}
-    return Faults(frozenset(lines), frozenset(claim.raises for claim in told if claim.raises is not None))
+    lines |= {claim.raises_line for claim in promised if claim.raises_line is not None}
+    return Faults(frozenset(lines), frozenset(claim.raises for claim in promised if claim.raises is not None))
 
 
 def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> Evidence:

@@ -146,7 +146,7 @@ def load(path: str, limit: int = MAX_BYTES) -> bytes | Problem:
     try:
         return files.read(path, max(limit, files.LARGEST))
     except OSError as error:
-        return Problem(path, files.told(error))
+        return Problem(path, files.describe_error(error))
 
 
 def too_large(path: str, data: bytes, limit: int) -> Problem | None:

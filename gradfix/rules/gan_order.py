@@ -132,9 +132,9 @@ def _finding(program: Program, one: Turns, order: Order) -> Finding:
     moves = turned_round(program, _events(one, first), first.site, second.site)
     claim = Claim(unchanged=(), same_forwards=False)
     fixes = [] if moves is None else [Fix(message, Effect.CHANGES, tuple(moves), claim, Way.REORDER)]
-    told = f"`{names[first]}` is trained before `{names[second]}`, and the order asked for is {order}"
+    reported = f"`{names[first]}` is trained before `{names[second]}`, and the order asked for is {order}"
     advice = "exchange the two phases; what the second one reads has to be computed before both"
-    return Finding(str(order), told, Span.of(_place(second)), notes, offered(fixes), advice=advice)
+    return Finding(str(order), reported, Span.of(_place(second)), notes, offered(fixes), advice=advice)
 
 
 def _place(step: Step) -> ast.expr | ast.stmt:

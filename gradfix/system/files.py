@@ -67,7 +67,7 @@ class TooLarge(Refused):
     """There is more than is read."""
 
 
-def told(error: OSError, cannot: str = "cannot be read") -> str:
+def describe_error(error: OSError, cannot: str = "cannot be read") -> str:
     """``error`` as a sentence about a file, without its subject."""
     if isinstance(error, Refused):
         return error.message

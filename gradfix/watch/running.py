@@ -94,17 +94,17 @@ def explanations(facts: Mapping[str, Any], min_severity: Severity | None = None)
 
 def explain(facts: Mapping[str, Any], min_severity: Severity | None = None) -> Explanation | None:
     """What is to be said of an error; ``None`` where none of its lines can be read."""
-    told = Story(facts)
-    places = [place for place in map(tuple, facts["places"]) if told.file(place[0]) is not None]
+    story = Story(facts)
+    places = [place for place in map(tuple, facts["places"]) if story.file(place[0]) is not None]
     if not places:
         return None
-    told.tell()
+    story.tell()
     for path in dict.fromkeys(path for path, _ in places):
         lines = {line for one, line in places if one == path}
-        reported = _predicted(path, facts["kind"], lines, told.causes, min_severity)
+        reported = _predicted(path, facts["kind"], lines, story.causes, min_severity)
         if reported is not None:
-            return _with_fix(told, path, reported, facts.get("command", ()))
-    return told.explanation(places[0][0])
+            return _with_fix(story, path, reported, facts.get("command", ()))
+    return story.explanation(places[0][0])
 
 
 # ---------------------------------------------------------------------------- what the model says
@@ -135,12 +135,12 @@ def _with_likely_reason(
 ) -> Explanation:
     """``explanation`` with the silent mistake that the model finds at its lines, and the patch for it."""
     story = Story(facts)
-    name, _, told = explanation.files[0]
+    name, _, crash = explanation.files[0]
     path = os.path.abspath(name)
     options = driver.prepare([path], RequestedOptions(verify=False, min_severity=min_severity))
     if isinstance(options, Refusal):
         return explanation
-    lines = {told.span.line, *(note.span.line for note in told.notes)}
+    lines = {crash.span.line, *(note.span.line for note in crash.notes)}
     for file in driver.check([path], options).files:
         for reported in file.findings:
             finding = reported.finding
@@ -183,7 +183,7 @@ def _contradicts(
     return bool(blamed) and not covered
 
 
-def _with_fix(told: Story, path: str, reported: Reported, command: Sequence[str]) -> Explanation:
+def _with_fix(story: Story, path: str, reported: Reported, command: Sequence[str]) -> Explanation:
     """The explanation with the notes of the finding, and its patch if one holds.
 
     ``command`` is what was run: the same command proves the patch.
@@ -191,21 +191,21 @@ def _with_fix(told: Story, path: str, reported: Reported, command: Sequence[str]
     finding = reported.finding
     noted = {note.span.line for note in finding.notes}
     for note in finding.notes:
-        told.note(path, note.span, note.message, over=True)
+        story.note(path, note.span, note.message, over=True)
         if note.message == OVERWRITTEN:
-            told.blame(path, note.span)
-    told.note(path, finding.span, "", over=finding.span.line not in noted)
-    explanation = told.explanation(path)
+            story.blame(path, note.span)
+    story.note(path, finding.span, "", over=finding.span.line not in noted)
+    explanation = story.explanation(path)
     explanation = explanation._replace(known=f"{finding.code}: {finding.message}", advice="")
-    return _patched(explanation, told, path, reported, command)
+    return _patched(explanation, story, path, reported, command)
 
 
 def _patched(
-    explanation: Explanation, told: Story, path: str, reported: Reported, command: Sequence[str]
+    explanation: Explanation, story: Story, path: str, reported: Reported, command: Sequence[str]
 ) -> Explanation:
     """``explanation`` with the patch of a finding, if one holds."""
     finding, fix = reported.finding, reported.fix
-    parsed = told.file(path)
+    parsed = story.file(path)
     assert parsed is not None
     after = parsed.source.encode(reported.fixed_text) if reported.fixed_text is not None else None
     if fix is None or not isinstance(after, bytes):

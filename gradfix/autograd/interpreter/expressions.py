@@ -55,7 +55,7 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> ControlFlow:
             return None
         acts = run.relevance.touches(node) or run.relevance.evaluates(node)
         if not acts and _only_tells(run, function, frame):
-            _compute_told(run, value, frame)
+            _compute_calls(run, value, frame)
             return None
         result = call_expression(run, value, frame, discarded=True)
         if isinstance(result, GradMode) and result.switch:
@@ -65,20 +65,20 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> ControlFlow:
     return None
 
 
-def _compute_told(run: Run, told: ast.Call, frame: Frame) -> None:
+def _compute_calls(run: Run, outer: ast.Call, frame: Frame) -> None:
     """Compute what functions and networks of the project tell: ``print(f"{evaluate(net, loader):.3f}")``."""
-    for call in _calls_within(told):
+    for call in _calls_within(outer):
         if isinstance(evaluated_again(run, call.func, frame), (Function, Module)):
             run.evaluate(call, frame)
         else:
-            _compute_told(run, call, frame)
+            _compute_calls(run, call, frame)
 
 
 @lru_cache(maxsize=4096)
-def _calls_within(told: ast.Call) -> tuple[ast.Call, ...]:
+def _calls_within(outer: ast.Call) -> tuple[ast.Call, ...]:
     """The calls within a call that are in no other one."""
     found: list[ast.Call] = []
-    work = children(told)
+    work = children(outer)
     for node in work:
         if isinstance(node, ast.Call):
             found.append(node)

@@ -24,7 +24,7 @@ from gradfix.autograd.values import (
     Function,
     Index,
     Instance,
-    Iteration,
+    LazyIterable,
     Mapping,
     Module,
     Optimizer,
@@ -282,7 +282,7 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> ControlFlow:
 
 def _hands_out_batches(iterable: Value) -> None:
     """What a loop that trains goes over, and takes apart, is taken to give data: inputs and targets."""
-    while isinstance(iterable, Iteration) and iterable.kind == "enumerate":
+    while isinstance(iterable, LazyIterable) and iterable.kind == "enumerate":
         (iterable,) = iterable.parts
     if iterable.__class__ is Unknown and isinstance(iterable, Unknown):
         of_network = iterable.owner is not None or iterable.made_from is not None or iterable.leaf is not None

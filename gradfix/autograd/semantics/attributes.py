@@ -22,7 +22,7 @@ from gradfix.autograd.values import (
     External,
     Function,
     Instance,
-    Iteration,
+    LazyIterable,
     Mapping,
     Method,
     Module,
@@ -58,7 +58,7 @@ def _other_attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     return Unknown(name)
 
 
-@attributes_of(Super, Sequence, Mapping, Params, Scaler, Const, Iteration, Process)
+@attributes_of(Super, Sequence, Mapping, Params, Scaler, Const, LazyIterable, Process)
 def _as_method(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     return Method(value, name)
 

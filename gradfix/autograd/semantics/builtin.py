@@ -34,7 +34,7 @@ from gradfix.autograd.values import (
     Const,
     External,
     Instance,
-    Iteration,
+    LazyIterable,
     Length,
     Mapping,
     Module,
@@ -114,7 +114,7 @@ def make_range(run: Run, call: Call) -> Value:
             return Sequence("list", [Const(k) for k in numbers])
     first = call.args[0][0] if len(call.args) > 1 else Const(0)
     if len(call.args) <= 2 and isinstance(first, Const) and isinstance(first.value, int):
-        return Iteration("range", [], first.value)
+        return LazyIterable("range", [], first.value)
     return Unknown("range")
 
 
@@ -129,7 +129,7 @@ def make_iteration(run: Run, call: Call) -> Value:
         row = one_of(run, rows.items, call.args[0][1], call.site) if isinstance(rows, Sequence) else None
         if isinstance(row, Sequence):
             return Sequence("list", [Sequence("tuple", [column], True) for column in row.items])
-    return Iteration(kind, parts) if parts else Unknown(kind)
+    return LazyIterable(kind, parts) if parts else Unknown(kind)
 
 
 @function("builtins.enumerate")
@@ -139,7 +139,7 @@ def enumerate_items(run: Run, call: Call) -> Value:
     if given is not None:
         start = given.value if isinstance(given, Const) and isinstance(given.value, int) else None
     parts = [v for v, _ in call.args[:1]]
-    return Iteration("enumerate", parts, start) if parts else Unknown("enumerate")
+    return LazyIterable("enumerate", parts, start) if parts else Unknown("enumerate")
 
 
 SOME = {

@@ -108,10 +108,10 @@ def _abstract(definition: ast.AST) -> bool:
     if any((getattr(d, "attr", None) or getattr(d, "id", None)) == "abstractmethod" for d in decorators):
         return True
     last = definition.body[-1]  # type: ignore[attr-defined]
-    told = last.exc if isinstance(last, ast.Raise) else None
-    told = told.func if isinstance(told, ast.Call) else told
+    raised = last.exc if isinstance(last, ast.Raise) else None
+    raised = raised.func if isinstance(raised, ast.Call) else raised
     rest = definition.body[:-1]  # type: ignore[attr-defined]
-    return getattr(told, "id", None) == "NotImplementedError" and all(
+    return getattr(raised, "id", None) == "NotImplementedError" and all(
         isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in rest
     )
 

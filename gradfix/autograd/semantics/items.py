@@ -31,7 +31,7 @@ from gradfix.autograd.values import (
     Frame,
     Index,
     Instance,
-    Iteration,
+    LazyIterable,
     Mapping,
     Module,
     Sequence,
@@ -78,9 +78,9 @@ def _sequence_item(
     return one_of(run, value.items, expression, site or expression)
 
 
-@items_of(Iteration)
+@items_of(LazyIterable)
 def _part_of_iteration(
-    run: Run, value: Iteration, index: Value, expression: ast.expr, site: ast.AST | None
+    run: Run, value: LazyIterable, index: Value, expression: ast.expr, site: ast.AST | None
 ) -> Value:
     return one_of(run, [*tensors_in(value)], expression, site or expression)
 

@@ -15,7 +15,7 @@ from gradfix.autograd.semantics.operations import apply, made_by
 from gradfix.autograd.values import (
     NONE,
     Const,
-    Iteration,
+    LazyIterable,
     Mapping,
     Module,
     Params,
@@ -101,8 +101,8 @@ def _iterate_unknown(run: Run, value: Unknown, site: ast.expr | None) -> Iterate
     return None, lambda k: made_by(Unknown(EACH), value, [])
 
 
-@iterated(Iteration)
-def _iterate_iteration(run: Run, value: Iteration, site: ast.expr | None) -> Iterated:
+@iterated(LazyIterable)
+def _iterate_iteration(run: Run, value: LazyIterable, site: ast.expr | None) -> Iterated:
     if value.kind == "range":
         origin = value.start or 0
         return None, numbered(origin)
@@ -164,7 +164,7 @@ def generator(iterable: Value) -> Made | None:
     """The generator behind something to go over, also in ``enumerate``."""
     if isinstance(iterable, Suspended):
         return Made(iterable, lambda value: value)
-    if isinstance(iterable, Iteration) and iterable.kind == "enumerate":
+    if isinstance(iterable, LazyIterable) and iterable.kind == "enumerate":
         (part,) = iterable.parts
         if isinstance(part, Suspended):
             return Made(part, lambda value: Sequence("tuple", [data("index"), value]))
