@@ -185,21 +185,21 @@ def _only_moved(program: Program, carried: Carried, name: str) -> bool:
 
     A network's output counts only where no pass is given anything of its own: else this may be a series.
     """
-    within, old = _of_this_pass(program, carried, name)
+    within, old = _of_this_iteration(program, carried, name)
     if not within:
-        within, old = _of_the_pass_before(carried, name)
+        within, old = _of_the_iteration_before(carried, name)
     known = all(not node.foreign and (node.call is not None or not node.opaque) for node in within)
     if not within or old is None or not known or not _data(within) <= {old.storage}:
         return False
-    return not any(node.call for node in within) or _repeats_itself(carried, _pass_before(carried.loops))
+    return not any(node.call for node in within) or _repeats_itself(carried, _iteration_before(carried.loops))
 
 
-def _pass_before(loops: LoopContext) -> LoopContext:
+def _iteration_before(loops: LoopContext) -> LoopContext:
     loop, number = loops[-1]
     return (*loops[:-1], (loop, number - 1))
 
 
-def _of_this_pass(program: Program, carried: Carried, name: str) -> tuple[list[Node], Tensor | None]:
+def _of_this_iteration(program: Program, carried: Carried, name: str) -> tuple[list[Node], Tensor | None]:
     """What the failing pass computes a variable anew by, of its value, and that value.
 
     It has a graph by then, which shows all that is computed of it.
@@ -221,10 +221,10 @@ def _of_this_pass(program: Program, carried: Carried, name: str) -> tuple[list[N
     return (within, old) if whole else ([], None)
 
 
-def _of_the_pass_before(carried: Carried, name: str) -> tuple[list[Node], Tensor | None]:
+def _of_the_iteration_before(carried: Carried, name: str) -> tuple[list[Node], Tensor | None]:
     """What the pass before computed a value by, and what it was made of, if that pass did all of it."""
     loops, (loop, number) = carried.loops[:-1], carried.loops[-1]
-    earlier, run = _pass_before(carried.loops), carried.run
+    earlier, run = _iteration_before(carried.loops), carried.run
     before = run.carried.get((loop, earlier), {}) if number > 1 else run.before.get((loop, loops), {})
     new, old = carried.values[name], before.get(name)
     if not isinstance(new, Tensor) or new.node is None or not isinstance(old, Tensor):
@@ -272,12 +272,12 @@ def _computing(node: ast.AST) -> Iterator[ast.AST]:
 def _grows(carried: Carried, value: Value) -> bool:
     """Whether a list keeps what several passes have put into it."""
     depth = len(carried.loops)
-    passes = {
+    iterations = {
         tensor.node.loops[:depth]
         for tensor in (tensors_in(value) if isinstance(value, Sequence) else ())
         if tensor.node is not None and tensor.node.loops[: depth - 1] == carried.loops[:-1]
     }
-    return sum(loops[-1][0] is carried.loop for loops in passes if len(loops) == depth) > 1
+    return sum(loops[-1][0] is carried.loop for loops in iterations if len(loops) == depth) > 1
 
 
 def _fixes(program: Program, carried: Carried) -> Iterator[Fix]:
@@ -351,8 +351,8 @@ def _at_start(program: Program, carried: Carried) -> list[Edit] | None:
     body = _body(carried.loop)
     if body is None:
         return None
-    first_pass = {id(v): v for v in _first_values(carried)}
-    if any(_trained(carried, v) for v in first_pass.values()):
+    first_iteration = {id(v): v for v in _first_values(carried)}
+    if any(_trained(carried, v) for v in first_iteration.values()):
         return None
     code = _detach_code(program, carried)
     if code is None:

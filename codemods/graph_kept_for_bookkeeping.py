@@ -344,9 +344,9 @@ def _grows(program: Program, run: Run, stored: Stored) -> bool:
         return any(other.held > stored.held or not isinstance(stored.into, Sequence) for other in again)
     # Of a loop over epochs one pass shows it all: the list is older than that. A loop over the parts of a
     # network has no passes.
-    into, passes = stored.into, [loop for loop, _ in stored.loops]
+    into, iterations = stored.into, [loop for loop, _ in stored.loops]
     loops = [at for at in program.ancestors(stored.expression) if isinstance(at, LOOPS)]
-    parts = sum(loop not in passes for loop in loops)
+    parts = sum(loop not in iterations for loop in loops)
     return (
         isinstance(into, Sequence)
         and into.loops is not None

@@ -392,11 +392,11 @@ def _edits(program: Program, one: Ineffective) -> tuple[tuple[Edit, ...], str]:
 
 def _unit(program: Program, one: Ineffective, statement: ast.stmt) -> ast.stmt:
     """What clips, with the condition that holds it alone, and the loop over all parameters."""
-    passes = {loop for loop, _ in _loops(one.run, one.clip)}
+    iterations = {loop for loop, _ in _loops(one.run, one.clip)}
     while True:
         unit = alone(program, statement)
         outer = program.parent(unit)
-        if not isinstance(outer, ast.For) or outer in passes or outer.orelse or outer.body != [unit]:
+        if not isinstance(outer, ast.For) or outer in iterations or outer.orelse or outer.body != [unit]:
             return unit
         statement = outer
 

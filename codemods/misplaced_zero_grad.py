@@ -115,10 +115,12 @@ def find(program: Program) -> Iterator[Finding]:
                 if not (repeated and conditional_steps.cleared_otherwise(entry, one.step)):
                     found.setdefault(one.place, one)
     for entry in program.entries:
-        if not any(one.doubtful(program) for run in entry.runs for one in passes_thrown_away(run).values()):
+        if not any(
+            one.doubtful(program) for run in entry.runs for one in iterations_thrown_away(run).values()
+        ):
             continue  # Each pass has a step of its own, and no further run has to be made.
         every = entry.certain(
-            passes_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
+            iterations_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
         )
         for thrown in every:
             step = thrown.awaited(program)
@@ -199,7 +201,7 @@ class _Thrown:
         return any(isinstance(but, LOOPS) or but not in program.ancestors(site) for site in kept)
 
 
-def passes_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
+def iterations_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
     """Backwards each of whose passes is cleared before the next one, whether it was consumed or not."""
     read = {leaf for _, leaf in run.grad_reads}
     by_place: dict[tuple[ast.AST, LoopContext], list[Backward]] = {}
@@ -207,21 +209,25 @@ def passes_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
         if backward.loops:
             by_place.setdefault((backward.site, backward.loops[:-1]), []).append(backward)
     found: dict[Hashable, _Thrown] = {}
-    for (site, _), passes in by_place.items():
-        if len(passes) < 2 or None in read or not all(_for_a_step(b, read) for b in passes):
+    for (site, _), iterations in by_place.items():
+        if len(iterations) < 2 or None in read or not all(_for_a_step(b, read) for b in iterations):
             continue
-        between_passes = [_clearings(run, *pair) for pair in itertools.pairwise(passes)]
-        loop = passes[0].loops[-1][0]
+        between_iterations = [_clearings(run, *pair) for pair in itertools.pairwise(iterations)]
+        loop = iterations[0].loops[-1][0]
         around = [s for s in steps(run) if any(at is loop for at, _ in s.loops)]
-        taken = [s for s in taking(run, passes) if _consumes_one(s, passes)]
-        clips = [c for c in of_kind(run, Clip) if any(b in held for held in c.held.values() for b in passes)]
+        taken = [s for s in taking(run, iterations) if _consumes_one(s, iterations)]
+        clips = [
+            c for c in of_kind(run, Clip) if any(b in held for held in c.held.values() for b in iterations)
+        ]
         owners = {s.optimizer.created for s in (*around, *taken)}
-        for zero in between_passes[0].values():
-            if not all(zero.site in cleared for cleared in between_passes):
+        for zero in between_iterations[0].values():
+            if not all(zero.site in cleared for cleared in between_iterations):
                 continue
-            one = found.setdefault((site, zero.site), _Thrown(zero, passes[0], False, [], False, True, clips))
+            one = found.setdefault(
+                (site, zero.site), _Thrown(zero, iterations[0], False, [], False, True, clips)
+            )
             one.unused = one.unused or any(
-                _unused(cleared[zero.site], b) for b, cleared in zip(passes, between_passes)
+                _unused(cleared[zero.site], b) for b, cleared in zip(iterations, between_iterations)
             )
             one.steps += [s for s in taken if set(zero.leaves) >= s.consumed.keys()]
             one.others = one.others or len(owners) > 1 or len(one.steps) < len(taken)
@@ -267,10 +273,10 @@ def _unused(zero: ZeroGrad, backward: Backward) -> bool:
     return any(one.certain for one in held) and not any(one.consumed for one in held)
 
 
-def _consumes_one(step: Step, passes: list[Backward]) -> bool:
+def _consumes_one(step: Step, iterations: list[Backward]) -> bool:
     """Whether a step consumes what one of several passes of a backward gave, and nothing else."""
     consumed = {b for held in step.consumed.values() for b in held}
-    return not step.doubtful and len(consumed) == 1 and consumed <= set(passes)
+    return not step.doubtful and len(consumed) == 1 and consumed <= set(iterations)
 
 
 def _cleared_behind(run: Run, step: Step, but: ZeroGrad) -> bool:

@@ -84,25 +84,25 @@ def _begins_clean(run: Run, one: Waiting, zero: ZeroGrad) -> bool:
 def _rest(one: Waiting) -> bool | None:
     """Whether a loop leaves a rest; None if that is not known."""
     over = counts_from_start(one.loop)
-    passes = getattr(over, "value", None)
+    iterations = getattr(over, "value", None)
     window = getattr(one.window, "value", None)
     if over is None or window == 1:
         return False
-    if isinstance(passes, int) and isinstance(window, int) and window > 0:
-        return passes % window != 0
+    if isinstance(iterations, int) and isinstance(window, int) and window > 0:
+        return iterations % window != 0
     return None
 
 
 def _finding(program: Program, one: Waiting, rest: bool | None) -> Finding:
-    name, passes = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
-    when = "" if rest else f" unless their number is a multiple of `{passes}`"
+    name, length = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
+    when = "" if rest else f" unless their number is a multiple of `{length}`"
     return Finding(
         "ragged-accumulation",
         f"`{name}` never steps on the last passes of the loop{when}: their gradients leak into the next one",
         Span.of(one.test),
         (
             note(one.backward.site, "each pass adds its gradients"),
-            note(one.step.site, f"this step waits for `{passes}` of them"),
+            note(one.step.site, f"this step waits for `{length}` of them"),
         ),
         offered(_fixes(program, one)),
         severity=Severity.WARNING if rest else Severity.INFO,

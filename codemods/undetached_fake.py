@@ -195,9 +195,9 @@ def _serves_others(entry: EntryPoint, leak: Leak) -> bool:
         return False
     places = {expression for _, expression, _ in leak.cuts}
     for run in entry.runs:
-        passes = {backward.loops for backward in backwards(run) if backward.site is leak.backward.site}
+        iterations = {backward.loops for backward in backwards(run) if backward.site is leak.backward.site}
         for other in backwards(run):
-            if other.loops not in passes:
+            if other.loops not in iterations:
                 operands = (e for call in calls_in(other.visited) for e, _ in call.operands)
                 if not places.isdisjoint(operands):
                     return True
@@ -329,7 +329,7 @@ def _consuming(run: Run, backward: Backward, mine: OptimizerState, foreign: set[
             if backward not in consumed or not consumed[backward][0]:
                 continue
             for other, (sure, _) in consumed.items():
-                adversarial = sure and other is not backward and _in_pass(backward, other)
+                adversarial = sure and other is not backward and _in_iteration(backward, other)
                 through = any(leaf_ in own for leaf_ in other.reached)
                 apart = own_step.serial < other.serial or first_step(run, backward) is not own_step
                 if adversarial and through and apart and owner(run, other) is step.optimizer:
@@ -741,7 +741,7 @@ def _carried_out(
         events += [e for e in (failing, failing.failure.culprit) if isinstance(e, Backward)]
     graph = {n for e in events for n in e.visited}
     events += [
-        b for b in backwards(leak.run) if _in_pass(b, leak.backward) and not graph.isdisjoint(b.visited)
+        b for b in backwards(leak.run) if _in_iteration(b, leak.backward) and not graph.isdisjoint(b.visited)
     ]
     # The pair with create_graph=True is an idiom of its own.
     retained = {e.site: drop_retain(e) for e in events if e.accumulates and not e.creates and drop_retain(e)}
@@ -763,7 +763,7 @@ def _claim(leak: Leak) -> Claim:
     return Claim()
 
 
-def _in_pass(event: Backward, of: Backward) -> bool:
+def _in_iteration(event: Backward, of: Backward) -> bool:
     """Whether ``event`` is in the same pass of the loop, possibly in a loop within it."""
     return event.loops[: len(of.loops)] == of.loops
 

@@ -62,7 +62,7 @@ def graphless(run: Run) -> dict[Hashable, Graphless]:
 
 
 def same_loop(step: Step, event: Event) -> bool:
-    """Whether a step is made in the pass of an event, or in a loop around it."""
+    """Whether a step is made in the iteration of an event, or in a loop around it."""
     return event.loops[: len(step.loops)] == step.loops
 
 

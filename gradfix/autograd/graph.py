@@ -19,7 +19,7 @@ Tri = bool | None
 """True, False, or None for "cannot know"."""
 
 LoopContext = tuple[tuple[ast.AST, int], ...]
-"""The loops that were running, outermost first, each with the number of its pass (from 0)."""
+"""The loops that were running, outermost first, each with the number of its iteration (from 0)."""
 
 Stack = tuple[tuple[ast.AST, list[tuple[Any, ast.expr]]], ...]
 """The calls of the project's functions that were in progress, outermost first, with their arguments."""

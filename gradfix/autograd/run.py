@@ -83,7 +83,7 @@ class Break:
 
 
 class Continue:
-    """Flow: next pass."""
+    """Flow: next iteration."""
 
 
 class Return:
@@ -212,13 +212,13 @@ class Run:
         self.grad_enabled: Tri = True
         self.symbolic = 0
         self.pinned = 0
-        """How often a condition was decided by which passes a pass can still be."""
+        """How often a condition was decided by which iterations an iteration can still be."""
         self.left_open = 0
         """How often a condition was decided that its value leaves open."""
         self.turn: tuple[ast.expr, bool, bool] | None = None
-        """The condition on the number of a pass that was computed last, see :func:`note_turn`."""
+        """The condition on the number of an iteration that was computed last, see :func:`note_turn`."""
         self.unturned: dict[ast.expr, bool | None] = {}
-        """Conditions that came out the same so far, and will not in a later pass; None: did not."""
+        """Conditions that came out the same so far, and will not in a later iteration; None: did not."""
         self.counters: list[tuple[Frame, dict[str, Value]]] = []
         """The loops of unknown length that are running, with the variables from before each."""
         self.parsed = False
@@ -254,7 +254,7 @@ class Run:
         self.joined: set[int] = set()
         """The modules of the project whose functions have been run, by the numbers of their lines."""
         self.several: set[tuple[Any, ...]] = set()
-        """Unknown numbers by which a loop has made several passes."""
+        """Unknown numbers by which a loop has made several iterations."""
         self.refused: list[ast.AST] = []
         """Those of them when an exception was raised, or the program ended, outermost first."""
         self.weight = 1
@@ -318,9 +318,9 @@ class Run:
         self.stored: list[Stored] = []
         """What was put into lists that carries a graph."""
         self.carried: dict[tuple[ast.AST, LoopContext], dict[str, Value]] = {}
-        """What carried a graph into each pass but the first."""
+        """What carried a graph into each iteration but the first."""
         self.before: dict[tuple[ast.AST, LoopContext], dict[str, Value]] = {}
-        """What was there before the first pass."""
+        """What was there before the first iteration."""
         self.differentiated: set[Leaf] = set()
         """Leaves with respect to which something was differentiated."""
         self.thawed: set[Leaf] = set()

@@ -1,6 +1,6 @@
 """The graph of a network's forward, recorded once and laid down again for each further call.
 
-A training loop calls the same few networks in every pass, on operands that look alike to autograd.
+A training loop calls the same few networks in every iteration, on operands that look alike to autograd.
 Interpreting `forward` each time is most of the work of a run, so the first call with operands of a kind
 is kept as a summary, unless it did anything but compute: wrote an attribute, asked an undecided
 condition, changed an operand in place, or drew on a graph that it was not handed.

@@ -41,7 +41,7 @@ class EventIndex:
     """Those that leave gradients in parameters."""
     steps: list[Step] = field(default_factory=list)
     zeros: list[ZeroGrad] = field(default_factory=list)
-    passes: dict[LoopContext, list[Step]] = field(default_factory=dict)
+    iterations: dict[LoopContext, list[Step]] = field(default_factory=dict)
     takers: dict[Backward, dict[Step, None]] = field(default_factory=dict)
     fed: dict[Backward, Feeding | None] = field(default_factory=dict)
     busy: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
@@ -59,7 +59,7 @@ class EventIndex:
                     self.accumulating.append(event)
             elif isinstance(event, Step):
                 self.steps.append(event)
-                self.passes.setdefault(event.loops, []).append(event)
+                self.iterations.setdefault(event.loops, []).append(event)
                 if event.consumed:
                     self.busy.add((event.optimizer, event.site))
                 for consumed in event.consumed.values():
@@ -111,8 +111,8 @@ def steps(run: Run) -> list[Step]:
 
 
 def steps_in(run: Run, path: LoopContext) -> list[Step]:
-    """The optimizer steps of one pass that are in no loop within it, in order."""
-    return _index(run).passes.get(path, [])
+    """The optimizer steps of one iteration that are in no loop within it, in order."""
+    return _index(run).iterations.get(path, [])
 
 
 def zeros(run: Run) -> list[ZeroGrad]:
@@ -175,14 +175,14 @@ def owner(run: Run, backward: Backward) -> OptimizerState | None:
 
 
 def awaited(run: Run, backward: Backward) -> bool:
-    """Whether a step follows in the same pass before any other backward: the loss is meant for it."""
+    """Whether a step follows in the same iteration before any other backward: the loss is meant for it."""
     later = next(between(steps_in(run, backward.loops), backward.serial), None)
     other = next(between(_index(run).accumulating, backward.serial), None)
     return later is not None and (other is None or later.serial < other.serial)
 
 
 def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast.AST | None:
-    """Where, in the pass of a step, parameters are used for what nobody differentiates.
+    """Where, in the iteration of a step, parameters are used for what nobody differentiates.
 
     It is the call of a network that leads to them, or an operation on them. What is detached is wanted
     without its graph; what something unknown has had in hand may be differentiated there, and what a loss
@@ -240,12 +240,13 @@ def consumers(run: Run, backward: Backward) -> set[OptimizerState]:
 
 
 def same_iteration(node: Node, event: Backward) -> bool:
-    """Whether ``node`` was computed in the pass of every loop in which ``event`` happens."""
+    """Whether ``node`` was computed in the iteration of every loop in which ``event`` happens."""
     return node.loops[: len(event.loops)] == event.loops
 
 
 def earlier_iteration(node: Node, event: Backward) -> int | None:
-    """The loop, by its depth, of which ``node`` belongs to another pass than ``event``, if both are in it."""
+    """The loop, by its depth, of which ``node`` belongs to another iteration than ``event``, if both are in
+    it."""
     for depth, (mine, theirs) in enumerate(zip(event.loops, node.loops)):
         if mine[0] is not theirs[0]:
             return None
@@ -333,7 +334,7 @@ def owned_elsewhere(run: Run, backward: Backward, by: OptimizerState) -> set[Lea
 
 
 def uncleared(run: Run) -> bool:
-    """Whether some step in a loop consumes what nothing clears in the same pass."""
+    """Whether some step in a loop consumes what nothing clears in the same iteration."""
     for step in steps(run):
         depth = len(step.loops)
         cleared = {leaf for z in zeros(run) if z.loops[:depth] == step.loops for leaf in z.leaves}
@@ -345,8 +346,8 @@ def uncleared(run: Run) -> bool:
 def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     """Steps that consume a gradient which the same optimizer has consumed before.
 
-    Gives each with the first backward of its own pass that is for it. A step site that ever consumes only
-    fresh gradients after its first time is left out: its gradients are cleared somewhere.
+    Gives each with the first backward of its own iteration that is for it. A step site that ever consumes
+    only fresh gradients after its first time is left out: its gradients are cleared somewhere.
     """
     again: dict[ast.AST, tuple[Step, Backward]] = {}
     clean: set[ast.AST] = set()
@@ -381,7 +382,7 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
 
 
 def adding_up(step: Step) -> set[Leaf]:
-    """The parameters that certainly have a gradient of this pass and one that was consumed before."""
+    """The parameters that certainly have a gradient of this iteration and one that was consumed before."""
     return {
         leaf
         for leaf, consumed in step.consumed.items()

@@ -63,7 +63,7 @@ from gradfix.core.segments import Lines
 
 BUDGET = 40_000
 """Statements that one run may execute; far beyond what a training script takes (a few thousand)."""
-PASSES = 8
+PER_LINE = 8
 """... or as many for each line of the file, where that is more."""
 FLIPS = 12
 """How many undecided conditions are tried the other way."""
@@ -102,7 +102,7 @@ class EntryPoint:
     node: ast.AST
     runs: list[Run] = field(default_factory=list)
     varying: dict[ast.AST, bool] = field(default_factory=dict)
-    """Undecided conditions, with whether their answer may differ from pass to pass."""
+    """Undecided conditions, with whether their answer may differ from iteration to iteration."""
     pending: list[Callable[[], Run]] = field(default_factory=list)
     """Further runs, each with one condition decided the other way: made only where there is a doubt."""
     bare: Callable[[], EntryPoint] | None = None
@@ -156,14 +156,14 @@ class EntryPoint:
     ) -> Iterator[Found]:
         """What ``observe`` finds whichever way undecided conditions go, or options of the command line aside.
 
-        An observation counts where every run that reaches its anchor makes it. A mistake that raises
-        is allowed to depend on conditions that vary from pass to pass: the pass comes in which they
-        hold. It may also depend on options of the command line, if it is there when none is given. A
-        mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a
-        branch that the first did not take. Of what it takes a second time to see, a run says nothing that
-        comes to the anchor once and leaves the loop: further ones are made where ``repeated`` says that the
-        main run has anything that might show so. Where no event happens at the anchor,
-        ``against`` gives the places of which a run shows the contrary.
+        An observation counts where every run that reaches its anchor makes it. A mistake that raises is
+        allowed to depend on conditions that vary from iteration to iteration: the iteration comes in which
+        they hold. It may also depend on options of the command line, if it is there when none is given. A
+        mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a branch
+        that the first did not take. Of what it takes a second time to see, a run says nothing that comes to
+        the anchor once and leaves the loop: further ones are made where ``repeated`` says that the main run
+        has anything that might show so. Where no event happens at the anchor, ``against`` gives the places of
+        which a run shows the contrary.
         """
         reported: set[ast.AST] = set()
         for found in self._certain(observe, anchor, raises, merge, repeated, besides, against):
@@ -227,7 +227,7 @@ class EntryPoint:
                 yield first
 
     def _once(self) -> bool:
-        """Whether the main run leaves some loop in the pass in which it steps: others may come back."""
+        """Whether the main run leaves some loop in the iteration in which it steps: others may come back."""
         steps = Counter(e.site for e in self.runs[0].events if isinstance(e, Step) and e.loops)
         return 1 in steps.values()
 
@@ -709,7 +709,7 @@ def explore(
 
 
 def _varies(site: ast.AST, run: Run) -> bool:
-    """Whether the answer to an undecided condition may differ from pass to pass."""
+    """Whether the answer to an undecided condition may differ from iteration to iteration."""
     keys = run.undecided[site]
     return None in keys or len(set(keys)) > 1
 
@@ -812,7 +812,7 @@ def _base(target: ast.expr, assigned: set[str]) -> bool:
 
 def _budget(tree: ast.Module) -> int:
     """The budget of a run from the top: a long file may be long for no other reason than its length."""
-    return max(BUDGET, PASSES * _last_line(tree))
+    return max(BUDGET, PER_LINE * _last_line(tree))
 
 
 def _last_line(tree: ast.Module) -> int:

@@ -53,7 +53,7 @@ class Misdirected:
         return cleared >= set(self.meant.owned()) and cleared.isdisjoint(self.step.optimizer.owned())
 
     def _since(self) -> int:
-        """When the step before was made, in the same pass."""
+        """When the step before was made, in the same iteration."""
         made = steps_in(self.run, self.step.loops)
         at = bisect_left(made, self.step.serial, key=lambda s: s.serial)
         return made[at - 1].serial if at else -1
@@ -132,7 +132,8 @@ def swapped(run: Run, step: Step) -> bool:
 
 
 def _since_the_step_before(run: Run, step: Step) -> list[Backward]:
-    """The losses of its pass that are differentiated between the last step of any optimizer and this one."""
+    """The losses of its iteration that are differentiated between the last step of any optimizer and this
+    one."""
     made = steps(run)
     at = bisect_left(made, step.serial, key=lambda s: s.serial)
     since = made[at - 1].serial if at else -1
@@ -148,7 +149,7 @@ def _comes_off(run: Run, loss: Backward, step: Step) -> bool:
 
 
 def _fresh(step: Step) -> list[Backward]:
-    """What a step consumes of its own pass for the first time."""
+    """What a step consumes of its own iteration for the first time."""
     return [
         backward
         for held in step.consumed.values()

@@ -172,8 +172,8 @@ class Unknown(Value):
 class Index(Unknown):
     """A number that a loop of unknown length counts, or that is computed from one.
 
-    The passes that are run are the first ones, so ``number`` is what it is in this very pass. What a
-    later pass would make of it is left open: see :func:`gradfix.autograd.interpreter.conditions.now`.
+    The iterations that are run are the first ones, so ``number`` is what it is in this very iteration. What a
+    later iteration would make of it is left open: see :func:`gradfix.autograd.interpreter.conditions.now`.
     """
 
     __slots__ = ("counts", "number", "passed", "term")
@@ -185,15 +185,15 @@ class Index(Unknown):
         self.number = number
         self.graphless = True
         self.counts = counts
-        """Whether it goes up with every pass, as against what is computed from it in another way."""
+        """Whether it goes up with every iteration, as against what is computed from it in another way."""
         self.passed = passed
-        """The pass whose number it is computed from, if it is one alone."""
+        """The iteration whose number it is computed from, if it is one alone."""
         self.term = term
         """How it is computed from that."""
 
 
 class Condition(Unknown):
-    """A comparison of such numbers: ``holds`` in this very pass, and perhaps not in another."""
+    """A comparison of such numbers: ``holds`` in this very iteration, and perhaps not in another."""
 
     __slots__ = ("holds", "passed", "term")
 

@@ -3,7 +3,7 @@
 Two questions of data flow, asked of every rewrite, whichever codemod it comes from. *Definite assignment*:
 nothing that is written may read a variable that some path to this place may not have bound. *Reaching
 definitions*: what computes a variable again, as one branch has it, must be what every branch has that comes
-to this place. A condition is taken to go either way, and a loop to make no pass, unless constants tell.
+to this place. A condition is taken to go either way, and a loop to make no iteration, unless constants tell.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ class _Loop(NamedTuple):
     left: list[Reaching]
     """What is in force where the loop is left by ``break``."""
     again: list[Reaching]
-    """... and where a pass is over before its end."""
+    """... and where an iteration is over before its end."""
 
 
 class _Walk:
@@ -421,7 +421,8 @@ class _Walk:
     def loop(self, node: ast.For | ast.AsyncFor | ast.While, state: Reaching) -> Reaching | None:
         if not isinstance(node, ast.While):
             state = self.read(node.iter, state)
-        # A pass begins with what is in force before the loop, or with what passes before it have bound.
+        # An iteration begins with what is in force before the loop, or with what iterations before it have
+        # bound.
         head = _with(state, _definitions(list(_within(node)), self.own))
         loop = _Loop([], [])
         self.loops.append(loop)
@@ -435,8 +436,8 @@ class _Walk:
         self.loops.pop()
         for passed in loop.again:
             over = _join(over, passed)
-        makes_a_pass = not isinstance(node, ast.While) and _makes_a_pass(node.iter)
-        through = None if endless else over if makes_a_pass else _join(head, over)
+        iterates_for_sure = not isinstance(node, ast.While) and _iterates_for_sure(node.iter)
+        through = None if endless else over if iterates_for_sure else _join(head, over)
         after = self.inside(node, node.orelse, through)
         for left in loop.left:
             after = _join(after, left)
@@ -593,8 +594,8 @@ def _definitions(nodes: Iterable[ast.AST], names: Collection[str]) -> dict[str, 
     return found
 
 
-def _makes_a_pass(iterable: ast.expr) -> bool:
-    """Whether a loop over this certainly makes one pass at least, by constants."""
+def _iterates_for_sure(iterable: ast.expr) -> bool:
+    """Whether a loop over this certainly makes one iteration at least, by constants."""
     if isinstance(iterable, (ast.List, ast.Tuple, ast.Set)):
         return any(not isinstance(item, ast.Starred) for item in iterable.elts)
     if isinstance(iterable, ast.Call) and last_name(iterable) == "range" and iterable.args:

@@ -39,9 +39,9 @@ class Diagnosis(enum.Enum):
     STALE = enum.auto()
     """A prediction made before a step is used in a backward after it."""
     CARRIED = enum.auto()
-    """A value is carried from pass to pass with its graph."""
+    """A value is carried from iteration to iteration with its graph."""
     OUTSIDE = enum.auto()
-    """A graph is built before a loop, perhaps in another one, and traversed in every pass."""
+    """A graph is built before a loop, perhaps in another one, and traversed in every iteration."""
     USED_TWICE = enum.auto()
     """Two losses, one graph."""
     BACKPROPAGATED_TWICE = enum.auto()
@@ -180,10 +180,11 @@ def _takes_turns(run: Run, candidate: Backward, other: Backward, foreign: set[Le
 
 
 def toggled(run: Run, backward: Backward) -> OptimizerState | None:
-    """The optimizer that alone a loss is for, as its networks were frozen for the other losses of the pass.
+    """The optimizer that alone a loss is for, as its networks were frozen for the other losses of the
+    iteration.
 
-    Others of the pass go through these networks without a gradient for them, to the network that feeds them;
-    this one is what they are thawed for. Which optimizer steps first does not matter then.
+    Others of the iteration go through these networks without a gradient for them, to the network that feeds
+    them; this one is what they are thawed for. Which optimizer steps first does not matter then.
     """
     if run.thawed.isdisjoint(backward.reached):
         return None
@@ -201,7 +202,8 @@ def toggled(run: Run, backward: Backward) -> OptimizerState | None:
 
 
 def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[Leaf]) -> Backward | None:
-    """A loss of this pass, or of a loop around it, that is for the feeding network, by way of the other's."""
+    """A loss of this iteration, or of a loop around it, that is for the feeding network, by way of the
+    other's."""
     own = set(mine.owned())
     for other in backwards(run):
         theirs = owner(run, other)
@@ -216,7 +218,7 @@ def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[L
 
 
 def reused(run: Run, backward: Backward, call: object) -> bool:
-    """Whether another backward of the same pass goes through this very call of the network.
+    """Whether another backward of the same iteration goes through this very call of the network.
 
     What has computed a gradient that is a part of this loss is none.
     """

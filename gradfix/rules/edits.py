@@ -257,7 +257,7 @@ def clearing_place(
 ) -> tuple[ast.stmt, Literal["before", "after"]] | None:
     """Where a step's gradients are to be cleared: before its backward or what is around it, or behind itself.
 
-    What several passes of a loop add up before the step is meant to add up, so that a step that waits for
+    What several iterations of a loop add up before the step is meant to add up, so that a step that waits for
     several of them clears behind itself. Where a branch holds the backward and not the step, the other branch
     may have one too. None: it is not known whether the step waits.
     """

@@ -1,4 +1,4 @@
-"""Which of two adversaries is trained first in a pass: one order rewritten into the other, on request.
+"""Which of two adversaries is trained first in an iteration: one order rewritten into the other, on request.
 
     fake = G(z)                                   fake = G(z)
     d_loss = bce(D(fake.detach()), zeros) + ...   g_loss = bce(D(fake), ones)
@@ -9,14 +9,14 @@
     optimizer_G.step()                            optimizer_D.step()
 
 Both orders are right, and neither is a mistake: so this is no codemod, and `check` never tells it. What
-differs: the generator learns from the discriminator as it is before its step of the pass, or after it.
+differs: the generator learns from the discriminator as it is before its step of the iteration, or after it.
 
 Who is who is not read from names: the generator's loss goes through the discriminator, and the
 discriminator's does not reach the generator. An actor and its critic stand to each other in the same way.
 
 Preconditions:
 
-* two optimizers step, each once in a pass, in one block;
+* two optimizers step, each once in an iteration, in one block;
 * the discriminator's loss is cut off from the generator, and each loss has a prediction of its own;
 * one has stepped before the other one's loss is backpropagated;
 * the two phases store nothing in attributes and do not leave the block (`break`, `return`), and the second
@@ -46,7 +46,7 @@ from gradfix.rules.phases import turned_round
 
 
 class Order(StrEnum):
-    """Who is trained first in each pass."""
+    """Who is trained first in each iteration."""
 
     GENERATOR = "generator-first"
     DISCRIMINATOR = "discriminator-first"
@@ -54,7 +54,7 @@ class Order(StrEnum):
 
 @dataclass(eq=False)
 class Turns:
-    """One pass: both steps, and the backwards before each."""
+    """One iteration: both steps, and the backwards before each."""
 
     run: Run
     generator: Step
@@ -76,7 +76,7 @@ def codemod(order: Order) -> Codemod:
 
 
 def find(program: Program, order: Order) -> Iterator[Finding]:
-    """Each pass in which the other one of two adversaries is trained first."""
+    """Each iteration in which the other one of two adversaries is trained first."""
     for entry in program.entries:
         for one in entry.certain(
             partial(_otherwise, order=order), lambda one: one.generator.site, raises=False
@@ -94,7 +94,7 @@ def _otherwise(run: Run, order: Order) -> dict[Hashable, Turns]:
 
 
 def _turns(run: Run, pair: list[Step]) -> Turns | None:
-    """A pass with two steps, if they are those of adversaries and nothing else is amiss."""
+    """An iteration with two steps, if they are those of adversaries and nothing else is amiss."""
     if len(pair) != 2 or len({step.optimizer for step in pair}) != 2 or any(step.doubtful for step in pair):
         return None
     inside = [b for b in backwards(run) if b.loops[: len(pair[0].loops)] == pair[0].loops]

@@ -34,7 +34,7 @@ def _within(program: Program, home: ast.AST, node: Node) -> ast.expr | None:
 
 
 def moved_inside(program: Program, event: Backward) -> tuple[str, list[Edit]] | None:
-    """How what a backward walks is computed in each pass of its loop, or in each call of its function.
+    """How what a backward walks is computed in each iteration of its loop, or in each call of its function.
 
     Whole assignments move that stand before the loop, or before the definition of the function, in the same
     suite. Nobody else reads what they bind, and nothing in between changes what they read.

@@ -25,8 +25,8 @@ from gradfix.autograd.values import (
 )
 
 
-def counts_passes(run: Run, target: ast.expr, frame: Frame) -> bool:
-    """Whether a variable counts the passes of a loop of unknown length: it was there before the loop."""
+def counts_iterations(run: Run, target: ast.expr, frame: Frame) -> bool:
+    """Whether a variable counts the iterations of a loop of unknown length: it was there before the loop."""
     if not isinstance(target, ast.Name):
         return bool(run.symbolic)
     return any(home is frame and target.id in names for home, names in run.counters)
@@ -111,7 +111,11 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> ControlFlow:
         extend(run, old, operand)
         run.store(operand, node.value, old)
         return None
-    if isinstance(old, (Const, Index)) and isinstance(operand, Const) and counts_passes(run, target, frame):
+    if (
+        isinstance(old, (Const, Index))
+        and isinstance(operand, Const)
+        and counts_iterations(run, target, frame)
+    ):
         named = isinstance(target, ast.Name)
         value = counted(node.op, old, operand) if named else Unknown("counter")
         assign(run, target, value, frame, None)

@@ -99,7 +99,8 @@ def _picks(run: Run, test: ast.expr) -> bool:
 
 
 def _skips_by_number(run: Run, node: ast.If, frame: Frame) -> bool:
-    """Whether a pass leaves out the rest by its number, as in ``if i % 5: continue``: others do it all."""
+    """Whether an iteration leaves out the rest by its number, as in ``if i % 5: continue``: others do it
+    all."""
     test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
     if not isinstance(node.body[-1], ast.Continue) or any(isinstance(n, ast.Call) for n in walk(test)):
         return False

@@ -68,7 +68,7 @@ def decide(
             return held
     run.left_open += 1
     if site is None and now(value) is (not leaning(run, default)):
-        # The loop is left in this pass: there is no later one.
+        # The loop is left in this iteration: there is no later one.
         return not leaning(run, default)
     if not guess:
         return leaning(run, default)
@@ -111,7 +111,7 @@ def _choose(
 
 
 def _by_count(run: Run, test: ast.expr, frame: Frame) -> bool | None:
-    """Whether a condition holds about a number by which a loop makes two passes or more in this run."""
+    """Whether a condition holds about a number by which a loop makes two iterations or more in this run."""
     if not run.several or not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return None
     op, bound = test.ops[0], test.comparators[0]
@@ -132,7 +132,7 @@ def _by_count(run: Run, test: ast.expr, frame: Frame) -> bool | None:
 
 
 def may_repeat(run: Run, iterable: ast.expr, frame: Frame) -> bool:
-    """Whether a loop over ``range(n)`` may make a second pass, by what was answered about ``n``."""
+    """Whether a loop over ``range(n)`` may make a second iteration, by what was answered about ``n``."""
     for node in walk(iterable):
         if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "range" and len(node.args) == 1:
             number = comparable(run, node.args[0], frame)
@@ -363,7 +363,7 @@ def comparable(run: Run, node: ast.expr, frame: Frame) -> tuple[Any, ...] | None
 
 
 def note_turn(run: Run, test: ast.expr, holds: bool, turns: bool) -> None:
-    """Note how a condition on the number of a pass came out, and whether it may turn in a later one."""
+    """Note how a condition on the number of an iteration came out, and whether it may turn in a later one."""
     if run.unturned.get(test, holds) is not holds:
         run.unturned[test] = None
     elif turns:
@@ -371,10 +371,11 @@ def note_turn(run: Run, test: ast.expr, holds: bool, turns: bool) -> None:
 
 
 def now(value: Value) -> bool | None:
-    """What a condition on the number of a pass comes to in this pass, or None if it is no such condition.
+    """What a condition on the number of an iteration comes to in this iteration, or None if it is no such
+    condition.
 
-    Where it decides what a pass does, it is left open, since passes of all numbers come in the end. Where
-    it decides whether there is another pass, it is not.
+    Where it decides what an iteration does, it is left open, since iterations of all numbers come in the end.
+    Where it decides whether there is another iteration, it is not.
     """
     if isinstance(value, Condition):
         return value.holds

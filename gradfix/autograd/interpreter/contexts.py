@@ -113,13 +113,14 @@ class _Closed(Exception):
 
 
 def drive(run: Run, made: Made, node: ast.For | ast.AsyncFor, frame: Frame) -> ControlFlow:
-    """Run a generator of the project that differentiates, and a pass of the loop over it where it yields."""
+    """Run a generator of the project that differentiates, and an iteration of the loop over it where it
+    yields."""
     left: list[ControlFlow] = []
-    passes = itertools.count()
+    iterations = itertools.count()
     path, catching, enabled = run.loops, run.catching, run.grad_enabled
 
     def body(item: Value) -> None:
-        within, run.loops = run.loops, (*path, (node, next(passes)))
+        within, run.loops = run.loops, (*path, (node, next(iterations)))
         assign(run, node.target, made.item(item), frame, None)
         flow = run.block(node.body, frame)
         run.loops = within

@@ -1,4 +1,4 @@
-"""Loops: how many passes are run, and what each binds."""
+"""Loops: how many iterations are run, and what each binds."""
 
 from __future__ import annotations
 
@@ -37,33 +37,36 @@ from gradfix.autograd.values import (
 )
 
 EXACT = 8
-"""A loop over this many known items is run item by item; longer ones run a few passes."""
+"""A loop over this many known items is run item by item; longer ones run a few iterations."""
 
 
 EXACT_TOTAL = 36
-"""... as long as no more than this many passes come of the nest of loops."""
+"""... as long as no more than this many iterations come of the nest of loops."""
 
 
 PARTS = 600
 """Loops over so many layers of a network are run layer by layer."""
 
 
-OUTER_PASSES = 2
+OUTER_ITERATIONS = 2
 
 
-def passes_of(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> int:
-    """How many passes to run of a loop whose length is unknown."""
+def iterations_of(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> int:
+    """How many iterations to run of a loop whose length is unknown."""
     if not run.relevance.touches(node):
         return 2
     if run.relevance.nests(node, run.unrolled):
-        return 1 if run.relevance.quiet_around(node) else OUTER_PASSES
+        return 1 if run.relevance.quiet_around(node) else OUTER_ITERATIONS
     return 2
 
 
-def pass_numbers(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> Iterator[int]:
-    """The numbers of the passes to run; what a pass shows of inner loops may ask for more of them."""
+def numbers_to_run(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> Iterator[int]:
+    """The numbers of the iterations to run; what an iteration shows of inner loops may ask for more of
+    them."""
     number, shown = 0, _Unrolling(run, node)
-    while number < passes_of(run, node) + shown.asks_for_more() or (number == 1 and shown.switches_mode()):
+    while number < iterations_of(run, node) + shown.asks_for_more() or (
+        number == 1 and shown.switches_mode()
+    ):
         shown.begin()
         yield number
         number += 1
@@ -78,13 +81,13 @@ def run_loop(
     count: int,
     unrolled: bool = False,
 ) -> ControlFlow:
-    """Run the passes of a loop; ``items`` gives what each pass binds (None: nothing).
+    """Run the iterations of a loop; ``items`` gives what each iteration binds (None: nothing).
 
     Args:
-        symbolic: The number of passes is not known. It may also turn out in time (``UNSURE``): of
+        symbolic: The number of iterations is not known. It may also turn out in time (``UNSURE``): of
             ``done = False; while not done:`` it is only known that there is a first one.
-        count: How many passes are run at most.
-        unrolled: The passes are no repetitions, see :func:`_names_a_part`.
+        count: How many iterations are run at most.
+        unrolled: The iterations are no repetitions, see :func:`_names_a_part`.
     """
     outer, weight = run.loops, run.weight
     before = variables_of_loop(run, node, frame)
@@ -132,7 +135,7 @@ def run_loop(
 
 
 def variables_of_loop(run: Run, loop: ast.AST, frame: Frame) -> dict[str, Value]:
-    """The variables of a frame that the passes of a loop may use, as they are now."""
+    """The variables of a frame that the iterations of a loop may use, as they are now."""
     variables = frame.variables
     home = frame.function.node if frame.function is not None else None
     return {n: variables[n] for n in run.relevance.names(loop, home) if n in variables}
@@ -146,7 +149,7 @@ def forget_counters(run: Run, loop: ast.AST, frame: Frame, before: dict[str, Val
 
 
 class _Unrolling:
-    """What the passes of a running loop have shown, as far as it asks for another pass."""
+    """What the iterations of a running loop have shown, as far as it asks for another iteration."""
 
     __slots__ = ("calls", "first", "last", "nodes", "pinned", "run", "trains", "unturned")
 
@@ -159,16 +162,16 @@ class _Unrolling:
         self.begin()
 
     def begin(self) -> None:
-        """A pass begins."""
+        """An iteration begins."""
         self.last = self.run.serial
         self.nodes = len(self.run.nodes)
         self.calls = len(self.run.module_calls)
 
     def asks_for_more(self) -> bool:
-        """Whether there is something that only a further pass would show.
+        """Whether there is something that only a further iteration would show.
 
-        A condition on the number of the pass has kept something from being run. Or a graph is handed on from
-        pass to pass: a recurrent step is first stale in the third (autograd_facts: RNN).
+        A condition on the number of the iteration has kept something from being run. Or a graph is handed on
+        from iteration to iteration: a recurrent step is first stale in the third (autograd_facts: RNN).
         """
         if self.run.pinned > self.pinned:
             return True
@@ -182,7 +185,7 @@ class _Unrolling:
         return any(self.first < edge.node.serial <= self.last for node in made for edge in node.edges)
 
     def switches_mode(self) -> bool:
-        """Whether the pass leaves a network in evaluation mode that it has called in another."""
+        """Whether the iteration leaves a network in evaluation mode that it has called in another."""
         run = self.run
         return any(
             call.training is not False and mode.training is False and mode.serial > call.serial
@@ -192,7 +195,7 @@ class _Unrolling:
 
 
 UNSURE = Unknown("pass")
-"""What stands for a pass of a ``while`` of which nobody knows whether it comes."""
+"""What stands for an iteration of a ``while`` of which nobody knows whether it comes."""
 
 
 COUNTING = (Index, Condition)
@@ -201,7 +204,7 @@ COUNTING = (Index, Condition)
 LEAVES = frozenset({Tensor, Unknown, Const})
 """What holds nothing that can be named."""
 PLAIN = frozenset({External, Function, Class, Optimizer, Params})
-"""What can be handed on from pass to pass without consequence."""
+"""What can be handed on from iteration to iteration without consequence."""
 
 
 def named(variables: dict[str, Value]) -> dict[str, Value]:
@@ -235,7 +238,7 @@ def _named(name: str, value: Value, found: dict[str, Value], depth: int) -> None
 
 
 def carried(variables: dict[str, Value]) -> dict[str, Value]:
-    """What a new pass inherits that carries a graph."""
+    """What a new iteration inherits that carries a graph."""
     return {
         name: value
         for name, value in named(variables).items()
@@ -272,12 +275,12 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> ControlFlow:
         if isinstance(first := items[0].value, int) and [i.value for i in items if isinstance(i, Const)] == [
             *range(first, first + len(items))
         ]:
-            # Which of the many passes are run is not for their numbers to decide.
+            # Which of the many iterations are run is not for their numbers to decide.
             element = numbered(first)
     if not may_repeat(run, node.iter, frame):
         return run_loop(run, node, frame, iter([element(0)]), True, 1)
-    count = passes_of(run, node)
-    return run_loop(run, node, frame, map(element, pass_numbers(run, node)), True, count)
+    count = iterations_of(run, node)
+    return run_loop(run, node, frame, map(element, numbers_to_run(run, node)), True, count)
 
 
 def _hands_out_batches(iterable: Value) -> None:
@@ -302,8 +305,8 @@ def _over_parameters(run: Run, node: ast.For | ast.AsyncFor, frame: Frame, items
 def _names_a_part(item: Value) -> bool:
     """Whether a loop over such items goes over the parts of a program, and not over time or data.
 
-    Its passes are different statements rather than repetitions of one: they belong to one pass of the loop
-    around them.
+    Its iterations are different statements rather than repetitions of one: they belong to one iteration of
+    the loop around them.
     """
     if isinstance(item, Const):
         return isinstance(item.value, str)
@@ -317,7 +320,7 @@ def _while(run: Run, node: ast.While, frame: Frame) -> ControlFlow:
     def items() -> Iterator[Value | None]:
         number, shown = 0, _Unrolling(run, node)
         while True:
-            limit = max(passes_of(run, node) + shown.asks_for_more(), 2 * shown.switches_mode())
+            limit = max(iterations_of(run, node) + shown.asks_for_more(), 2 * shown.switches_mode())
             shown.begin()
             value = run.evaluate(node.test, frame)
             known = truth(value) if not isinstance(node.test, ast.BoolOp) else _known(run, node.test, frame)
@@ -331,7 +334,7 @@ def _while(run: Run, node: ast.While, frame: Frame) -> ControlFlow:
             number += 1
 
     symbolic = isinstance(node.test, ast.Constant) or _known(run, node.test, frame) is None
-    return run_loop(run, node, frame, items(), symbolic, passes_of(run, node))
+    return run_loop(run, node, frame, items(), symbolic, iterations_of(run, node))
 
 
 def _known(run: Run, test: ast.expr, frame: Frame) -> bool | None:

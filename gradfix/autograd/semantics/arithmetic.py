@@ -1,4 +1,4 @@
-"""Arithmetic on tensors, constants, sequences and the numbers of passes."""
+"""Arithmetic on tensors, constants, sequences and the numbers of iterations."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _of_what_is_known(op: ast.operator, left: Value, right: Value) -> Value | No
 
 
 def _counted(op: ast.operator, left: Value, right: Value) -> Index | None:
-    """Arithmetic on the number of a pass."""
+    """Arithmetic on the number of an iteration."""
     numbers = [v.number if isinstance(v, Index) else getattr(v, "value", None) for v in (left, right)]
     if not all(isinstance(n, (int, float)) for n in numbers):
         return None
@@ -127,19 +127,19 @@ def _counted(op: ast.operator, left: Value, right: Value) -> Index | None:
     if not isinstance(result, Const):
         return None
     steady = [v.counts if isinstance(v, Index) else isinstance(v, Const) for v in (left, right)]
-    passed, term = of_pass(op.__class__, left, right)
+    passed, term = of_iteration(op.__class__, left, right)
     return Index(result.value, all(steady) and isinstance(op, (ast.Add, ast.Sub)), passed, term)
 
 
-def of_pass(op: type[ast.AST], left: Value, right: Value) -> tuple[LoopIteration | None, Term]:
-    """How ``left op right`` is computed from the number of one pass, if it is: else of no pass."""
-    passes = {v.passed for v in (left, right) if isinstance(v, Index)}
+def of_iteration(op: type[ast.AST], left: Value, right: Value) -> tuple[LoopIteration | None, Term]:
+    """How ``left op right`` is computed from the number of one iteration, if it is: else of no iteration."""
+    iterations = {v.passed for v in (left, right) if isinstance(v, Index)}
     terms = [v.term if isinstance(v, Index) else ("const", getattr(v, "value", None)) for v in (left, right)]
-    return (passes.pop() if len(passes) == 1 else None), (op, *terms)
+    return (iterations.pop() if len(iterations) == 1 else None), (op, *terms)
 
 
 def counted(op: ast.operator, old: Const | Index, step: Const) -> Value:
-    """What ``count op= step`` makes of a variable from before the loop: each time it is another pass."""
+    """What ``count op= step`` makes of a variable from before the loop: each time it is another iteration."""
     if isinstance(old, Const):
         whole = type(old.value) is int and isinstance(op, (ast.Add, ast.Sub))
         first = fold(op, old.value, step.value) if whole else None
@@ -154,7 +154,7 @@ def counted(op: ast.operator, old: Const | Index, step: Const) -> Value:
 
 
 def numbered(origin: int) -> Callable[[int], Index]:
-    """What gives the number of each pass of a loop that counts from ``origin``."""
+    """What gives the number of each iteration of a loop that counts from ``origin``."""
     latest: list[LoopIteration] = []
     term = (ast.Add, NUMBER, ("const", origin)) if origin else NUMBER
 

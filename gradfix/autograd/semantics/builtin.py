@@ -103,7 +103,7 @@ def chain_from_iterable(run: Run, call: Call) -> Value:
 @function("builtins.range")
 def make_range(run: Run, call: Call) -> Value:
     bounds = [v.value for v, _ in call.args if isinstance(v, Const) and isinstance(v.value, int)]
-    # Of many passes that an option asks for the first ones show as much.
+    # Of many iterations that an option asks for the first ones show as much.
     most = 3 if any(isinstance(v, script_options.Default) for v, _ in call.args) else 64
     if len(bounds) == len(call.args) and 1 <= len(call.args) <= 3:
         try:

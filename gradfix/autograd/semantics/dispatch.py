@@ -157,5 +157,5 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
 def iterate(
     run: Run, value: Value, site: ast.expr | None
 ) -> tuple[list[Value] | None, Callable[[int], Value]]:
-    """What iterating over ``value`` gives: all items, or None and a function from pass to item."""
+    """What iterating over ``value`` gives: all items, or None and a function from iteration to item."""
     return _iterated[value.__class__](run, value, site)  # type: ignore[no-any-return]

@@ -197,7 +197,7 @@ def part(run: Run, value: Unknown, name: str, site: ast.AST | None) -> Value:
 
 
 def _place(index: Index) -> int | None:
-    """The number that an index has in this pass, if it is one that counts."""
+    """The number that an index has in this iteration, if it is one that counts."""
     return int(index.number) if index.counts and index.number == int(index.number) else None
 
 
@@ -274,7 +274,8 @@ def put_somewhere(run: Run, holder: Sequence | Mapping, value: Value, site: ast.
 
 
 def item_at(run: Run, value: Sequence, place: int, expression: ast.expr | None) -> Value:
-    """An item by the number of a pass: the few that are known stand for more, with graphs of their own."""
+    """An item by the number of an iteration: the few that are known stand for more, with graphs of their
+    own."""
     if value.open and place >= len(value.items) and any(t.node is not None for t in tensors_in(value)):
         at = expression or ast.Constant(None, lineno=0, col_offset=0, end_lineno=0, end_col_offset=0)
         return one_of(run, value.items, at, at)
@@ -442,7 +443,7 @@ def _is_text(index: Value) -> bool:
 def take_out(holder: Sequence, index: int) -> Value:
     """Remove an item.
 
-    Of a list that a loop of unknown length fills, the items of a few passes are known: the one that is
+    Of a list that a loop of unknown length fills, the items of a few iterations are known: the one that is
     removed at its other end may be older than these.
     """
     if not holder.grows or index < 0:
