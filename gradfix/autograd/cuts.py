@@ -1,4 +1,4 @@
-"""What has lost its graph on its way into a loss: all of the loss, or a term of it.
+"""Losses, or terms of losses, that were detached from their graph before backward.
 
 Codemods ask this, those that report it and those that would take what was computed for an evaluation.
 """

@@ -1,4 +1,4 @@
-"""The events of a run: backward, step, zero_grad, and what something unknown may have done instead."""
+"""The events of a run: backward, step, zero_grad, and what unknown code may have done."""
 
 from __future__ import annotations
 
@@ -266,12 +266,12 @@ def change_gradients(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool
 
 
 def _steps(run: Run, state: OptimizerState) -> bool:
-    """Whether something that somebody handed in steps, and so is an optimizer: now or later."""
+    """Whether an object that was passed in is stepped, now or later, and so is an optimizer."""
     return bool(state.steps) or run.relevance.steps_on(state.label)
 
 
 def _of_external_optimizers(run: Run) -> list[Leaf]:
-    """What the optimizers own that somebody handed in."""
+    """What the external optimizers own."""
     return [leaf for state in run.external_optimizers for leaf in state.leaves]
 
 

@@ -1,4 +1,4 @@
-"""What the model has happening at lines of a file, in a form in which two versions of it can be compared.
+"""The events of a run by line, in a form in which two versions of a file can be compared.
 
 A finding may be gone since a rewrite has mended it, or although none has: the same steps find the same
 gradients at its lines, and yet no codemod speaks of it.

@@ -1,4 +1,4 @@
-"""Which networks compute something else in evaluation mode than in training mode (tried: torch 2.13)."""
+"""Which networks compute something different in evaluation mode (tried with torch 2.13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operation saves what for its backward pass, by the name that a program calls it by.
+"""What each operation saves for its backward, by the name under which a program calls it.
 
 The facts are observed, not read in a manual: ``tools/generate_operators.py`` runs every operation
 under torch (the version is :data:`gradfix.autograd.operator_table.TORCH`, on a CPU), moves the

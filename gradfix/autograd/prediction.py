@@ -1,4 +1,4 @@
-"""What the model says that every optimizer of a program consumes: a claim that running it can test."""
+"""What the model predicts that each optimizer consumes: a claim that a run can test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which lines of a file can matter: found by searching its text, before anything is interpreted.
+"""Which lines of a file can matter to gradients: a text search before anything is interpreted.
 
 Interpretation asks these questions at every loop and every function, so they must cost nothing: the
 lines with a relevant call are found once by searching for its name, and a statement is relevant if one of

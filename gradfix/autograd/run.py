@@ -1,4 +1,4 @@
-"""One symbolic execution: its state, and how it executes statements and expressions.
+"""One symbolic execution (a *run*): its state, and the dispatch of statements and expressions.
 
 The interpreter registers what each kind of statement and expression does (:func:`statement`,
 :func:`expression`). So what stands between, the semantics of values, needs to know :class:`Run` alone.
@@ -129,14 +129,14 @@ class Scenario:
         self.unset = unset
         """Whether the options of the command line have their defaults; else they are not known."""
         self.avoided: frozenset[ast.AST] = avoided if first is None else avoided | first.scenario.avoided
-        """Conditions whose first way only leads to an exception, which is not how anybody trains."""
+        """Conditions whose first branch only leads to an exception: a training run takes the other one."""
         answered = first.answered if first is not None else {}
         self.earlier = frozenset(answered[site] for site in self.flipped if site in answered)
-        """Where the questions that are answered the other way came up first, while things were set up."""
+        """Where the conditions that are decided the other way were first evaluated, during setup."""
 
     @property
     def other(self) -> bool:
-        """Whether some condition is answered the other way than in the main run."""
+        """Whether some condition is decided differently than in the main run."""
         return bool(self.flipped) or not self.main or self.unset
 
     @property
@@ -146,7 +146,7 @@ class Scenario:
 
 
 class Graph(Protocol):
-    """What may hang in a graph: a tensor, say, or what an operation takes."""
+    """What may have a graph: a tensor, for example, or an operand."""
 
     node: Node | None
     leaf: Leaf | None
@@ -233,18 +233,19 @@ class Run:
         self.unfinished = False
         """Whether it was cut off as too much had been run before: what it would have shown is not known."""
         self.impossible = False
-        """Whether it ended where no program goes on: it shows nothing by what it does not come to."""
+        """Whether it ended where no program continues: nothing follows from what it does not reach."""
         self.raised = False
-        """Whether it ended early by an exception, which the program itself raises or this way leads to."""
+        """Whether it ended early with an exception."""
         self.refused_write = False
-        """Whether autograd has ended it, which refuses to write in place there (E4, E5)."""
+        """Whether autograd ended it by refusing an in-place write (E4, E5)."""
         self.veiled = 0
-        """How many contexts are entered that are not known: each may say whether graphs are recorded."""
+        """How many unknown context managers are active: each may switch gradient recording."""
         self.remade: set[Leaf] = set()
-        """Leaves in whose place the program may have another tensor in hand: moved to another device, or
-        computed of a parameter by a normalisation of weights."""
+        """Leaves that the program may have replaced by another tensor: moved to another device, or computed
+        from a parameter by weight normalisation."""
         self.inside = False
-        """Whether this is a call of a function from outside, rather than a run from the top."""
+        """Whether it calls a function as a caller outside the file does, rather than running the file from
+        the top."""
         self.guesses: list[ast.AST] = []
         """The conditions in whose branches it is, whose answer is a guess."""
         self.each: list[set[str]] = []
@@ -324,22 +325,21 @@ class Run:
         self.differentiated: set[Leaf] = set()
         """Leaves with respect to which something was differentiated."""
         self.thawed: set[Leaf] = set()
-        """Parameters that were frozen for a while."""
+        """Parameters that were frozen and are trainable again."""
         self.optimizers: list[Optimizer] = []
         self.external_optimizers: list[OptimizerState] = []
-        """The optimizers that somebody handed in, where no other is known."""
+        """External optimizers: passed in by a caller, where no other optimizer is known."""
         self.configured: dict[Module, Value] = {}
         """What the optimizers of Lightning's modules are."""
         self.toggled: dict[Module, dict[Leaf, Tri]] = {}
         self.scaled: dict[Node | Value, Value] = {}
         """Losses that a ``GradScaler`` has scaled, and their graphs, with the scaler."""
         self.escapes: list[tuple[int, list[Node]]] = []
-        """When something unknown was handed graphs that it could traverse, and their roots."""
+        """When graphs escaped to unknown code, which could traverse them, and their roots."""
         self.handovers: list[Handover] = []
-        """The calls by which code that cannot be seen got hold of what it could differentiate, whatever its
-        name and whether or not its result is used."""
+        """The calls through which something that can be differentiated escaped to code that is not seen."""
         self.returned: list[Node] = []
-        """The graphs that a caller outside the file gets hold of."""
+        """The graphs that are returned to a caller outside the file."""
         self.unrolled: set[ast.AST] = set()
         """The loops over the parts of the program, see :func:`_names_a_part`."""
         self.yielding: dict[Frame, Callable[[Value], None]] = {}
@@ -347,16 +347,17 @@ class Run:
         self.started: set[ast.AST] = set()
         """The functions that processes and threads run."""
         self.proxy_calls: set[ast.Call] = set()
-        """Calls that stand for what happens in the modules of the project which they lead into."""
+        """Call-site proxies: calls in this file that are reported in place of what happens in another module
+        of the project."""
         self.chain: Chain | None = None
         """The ``Sequential`` whose layers are being called."""
         self.overwriters: dict[ast.AST, dict[ast.AST, ast.expr | None]] = {}
         """For the call that made a layer which works in place: the calls in which it works on what others may
         hold, each with what it is called on, where that says whose memory it is."""
         self.hooked: set[Node] = set()
-        """What somebody watches the gradient of."""
+        """Nodes with a gradient hook."""
         self.retaining: set[Node] = set()
-        """What keeps its gradient, though it is no leaf."""
+        """Non-leaf nodes that keep their gradient (``retain_grad``)."""
         self.detached: list[tuple[int, Node, ast.AST]] = []
         """What was detached, when and where."""
         self.cuts = 0

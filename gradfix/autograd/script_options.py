@@ -1,4 +1,4 @@
-"""The options of a command line or of settings, and the values that they have if nobody gives any.
+"""The command-line options and settings of the analysed script, and their defaults.
 
 They are unknown: a mistake that is reported shows whatever they are. What raises is also a mistake if it
 raises where none is given, and one run asks for that. Facts from the documentation of argparse.

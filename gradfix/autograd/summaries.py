@@ -1,4 +1,4 @@
-"""The graph of a network's forward, recorded once and laid down again for each further call.
+"""Summaries of a network's forward: its graph is recorded once and replayed for each further call.
 
 A training loop calls the same few networks in every iteration, on operands that look alike to autograd.
 Interpreting `forward` each time is most of the work of a run, so the first call with operands of a kind

@@ -1,4 +1,4 @@
-"""Questions that more than one codemod asks of a run."""
+"""Queries about a run that more than one codemod needs."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ class EventIndex:
     fed: dict[Backward, Feeding | None] = field(default_factory=dict)
     busy: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
     walked: tuple[set[Node], set[object]] | None = None
-    """The nodes that some backward has run, and the calls that they belong to, once somebody has asked."""
+    """The nodes that some backward has traversed, and the calls that they belong to, computed on first
+    use."""
     answers: dict[tuple[str, Event], Any] = field(default_factory=dict)
-    """What questions about one event have come to, see :func:`answered`."""
+    """Answers about single events, see :func:`answered`."""
 
     def __post_init__(self) -> None:
         self.count = len(self.of)

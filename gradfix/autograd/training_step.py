@@ -87,16 +87,16 @@ CALLS = 3
 Found = TypeVar("Found")
 
 EntryPointKey = tuple[str, str]
-"""A way into a file: the names of the class, if it is a method's, and of the function or what else it is."""
+"""An entry point, by the names of its class, if it is a method's, and of its function."""
 
 
 class Elsewhere(Exception):
-    """What was asked about does not stand in this file, but in a module that it imports."""
+    """The node in question is not in this file, but in a module that it imports."""
 
 
 @dataclass(eq=False)
 class EntryPoint:
-    """One way into the file, with the runs that were made from it; the first is the main one."""
+    """An entry point of the file, with the runs that start there; the first is the main one."""
 
     name: str
     node: ast.AST
@@ -104,28 +104,30 @@ class EntryPoint:
     varying: dict[ast.AST, bool] = field(default_factory=dict)
     """Undecided conditions, with whether their answer may differ from iteration to iteration."""
     pending: list[Callable[[], Run]] = field(default_factory=list)
-    """Further runs, each with one condition decided the other way: made only where there is a doubt."""
+    """Further runs, each with one condition decided the other way: made only when a codemod needs them."""
     bare: Callable[[], EntryPoint] | None = None
-    """The same way if no option of the command line is given, where conditions depend on options."""
+    """The same entry point with all command-line options at their defaults, where conditions depend on
+    them."""
     plain: Run | None = None
-    """The run that goes the way that is gone without options."""
+    """The run with all options at their defaults."""
     owner: str = ""
     """The class of the method that it calls, if it calls one."""
     known: set[ast.AST] = field(default_factory=set)
-    """Places that other ways into the file come to, which know more of them: this one says nothing there."""
+    """Nodes that are reached from other entry points with more known about them: this one reports nothing
+    there."""
 
     @property
-    def way(self) -> EntryPointKey:
-        """What tells it from the other ways into the file."""
+    def key(self) -> EntryPointKey:
+        """Identifies it among the entry points of the file."""
         return self.owner, self.name
 
     @property
     def usual(self) -> Run:
-        """The run that goes the way of a user who gives no options, as far as these decide."""
+        """The run that a user without options gets."""
         return self.plain or self.runs[0]
 
     def release(self) -> None:
-        """Let go of all runs: nobody asks about this way any more."""
+        """Release all runs, when no codemod needs this entry point any more."""
         self.pending.clear()
         self.bare = None
         for run in dict.fromkeys([*self.runs, *([self.plain] if self.plain is not None else [])]):
@@ -187,7 +189,7 @@ class EntryPoint:
         besides: Callable[[Run], Container[ast.AST]],
         against: Callable[[Run], Container[ast.AST]] | None,
     ) -> Iterator[Found]:
-        """What the runs of this way into the file find."""
+        """What the runs from this entry point find."""
         seen = [(run, observe(run)) for run in self.runs]
         main = self.runs[0]
         if self.pending and (
@@ -236,7 +238,7 @@ class EntryPoint:
         flipped = run.scenario.flipped
         if run.impossible or (run.raised and not raises and run.scenario.other):
             return False
-        # The run that answers everything the other way is no witness: it may never get to the fault.
+        # The run that decides everything the other way proves nothing: it may never reach the fault.
         if not raises or (not flipped and run.scenario.main):
             return True
         return bool(flipped) and not any(self.varying.get(site, False) for site in flipped)
@@ -303,8 +305,8 @@ class Program:
 
     # ------------------------------------------------------------------ source
 
-    def ways_to(self, spans: Iterable[Span]) -> set[EntryPointKey] | None:
-        """The ways into the file by which a run has come to one of some places.
+    def entry_points_to(self, spans: Iterable[Span]) -> set[EntryPointKey] | None:
+        """The entry points from which a run has reached one of some nodes.
 
         None if that is not known: a place is in no function, or a run has ended before its time.
         """
@@ -315,7 +317,7 @@ class Program:
                 if None in places or not run.entered or run.unfinished:
                     return None
                 if not run.entered.isdisjoint(places):
-                    found.add(entry.way)
+                    found.add(entry.key)
         return found or None
 
     def _function_around(self, span: Span) -> ast.AST | None:
@@ -397,8 +399,8 @@ RECURSION = 6000
 """Python frames that a run may nest: some three for each level of an expression that the parser accepts."""
 
 
-def analyze(tree: ast.Module, text: str, path: Path, ways: Container[EntryPointKey] | None = None) -> Program:
-    """Run the model on one file, or only by some ``ways`` into it."""
+def analyze(tree: ast.Module, text: str, path: Path, keys: Container[EntryPointKey] | None = None) -> Program:
+    """Run the model on one file, or only from some of its entry points."""
     program = Program(tree, text, path)
     relevance = Relevance(tree, text)
     if not relevance.backwards and not relevance.trains_all_the_same():
@@ -407,19 +409,19 @@ def analyze(tree: ast.Module, text: str, path: Path, ways: Container[EntryPointK
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, RECURSION))
     try:
-        _fill(program, relevance, ways)
+        _fill(program, relevance, keys)
     finally:
         sys.setrecursionlimit(limit)
     return program
 
 
-def _fill(program: Program, relevance: Relevance, ways: Container[EntryPointKey] | None) -> None:
+def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey] | None) -> None:
     tree = program.tree
     messages = program.reported
     allowance = Allowance(max(ALLOWED, ALLOWED_BY_LINE * _last_line(tree)))
     program.allowances.append(allowance)
     entered: set[ast.AST] = set()
-    at_once = ways is None or ("", MODULE) in ways
+    at_once = keys is None or ("", MODULE) in keys
     if at_once and any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
 
         def execute(run: Run) -> None:
@@ -446,11 +448,11 @@ def _fill(program: Program, relevance: Relevance, ways: Container[EntryPointKey]
             known = met.copy()
         if not asked and definition not in entered:
             asked = True
-            if ways is None or ("", SCRIPTED) in ways:
+            if keys is None or ("", SCRIPTED) in keys:
                 program.entries += called(program, relevance, messages)
         cls = relevance.classes.get(definition)
         owner = cls.name if cls is not None else ""
-        if ways is not None and (owner, definition.name) not in ways:
+        if keys is not None and (owner, definition.name) not in keys:
             continue
         surroundings = surroundings or Surroundings(tree, relevance)
 
@@ -481,23 +483,24 @@ def _fill(program: Program, relevance: Relevance, ways: Container[EntryPointKey]
 
 
 MODULE = "<module>"
-"""What the way into a file is called that runs it from its top."""
+"""The name of the entry point that runs a file from its top."""
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def called(program: Program, relevance: Relevance, messages: list[str]) -> Iterator[EntryPoint]:
-    """The way into a file by the scripts that import it: all that come to a mistake have to bear it out."""
+    """The entry point by way of the scripts that import the file: a mistake has to show in all that reach
+    it."""
     path = os.path.abspath(program.path)
     scripts = callers.scripts(path)
     scripts.sort(key=lambda script: not relevance.join_caller(script.path, script.relevance))
     relevance.cleared_elsewhere = cache(partial(callers.clears, path))
     entry: EntryPoint | None = None
     offered = 0
-    ways: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
-    ways += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, Definition)]
+    starts: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
+    starts += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, Definition)]
     allowance = Allowance(LED_IN)
     program.allowances.append(allowance)
-    for script, function in ways:
+    for script, function in starts:
         if not allowance.left:
             break
         if function is not None:
@@ -685,7 +688,7 @@ def explore(
         )
         entry.plain = without() if departs else main
     if departs:
-        # It is another way than the main one, and one that surely is taken.
+        # It is another branch than the main run's, and one that is certainly taken.
         entry.runs.append(without())
         entry.pending.append(opposite)
     elif not unset and any(_skipped(site, relevance) for site in worth):
@@ -723,7 +726,7 @@ def _may_raise(run: Run) -> bool:
 
 
 def _skipped(site: ast.AST, relevance: Relevance) -> bool:
-    """Whether the main way leaves out code that matters: an else-branch, or whatever is not a plain if."""
+    """Whether the main run leaves out code that matters: an else-branch, or whatever is not a plain if."""
     if not isinstance(site, ast.If):
         return True
     return any(relevance.touches(s) or relevance.shapes(s) for s in site.orelse)
@@ -820,7 +823,7 @@ def _last_line(tree: ast.Module) -> int:
 
 
 SCRIPTED = "<scripts>"
-"""What the way into a file by scripts that import it is called."""
+"""The name of the entry point by way of scripts that import the file."""
 
 
 class Allowance:
@@ -900,7 +903,7 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
 
 
 def run_entry(run: Run, surroundings: Surroundings, definition: Definition, otherwise: bool = False) -> None:
-    """Call a function or method of the file as somebody outside would, with unknown arguments.
+    """Call a function or method of the file as an outside caller would, with unknown arguments.
 
     Called ``otherwise`` than the file does, what has a default is unknown as well.
     """
@@ -948,7 +951,8 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
 
 
 def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
-    """Call what somebody outside has to call first: the method that makes the optimizer of another one.
+    """Call what an outside caller has to call first: the method that creates the optimizer which another one
+    uses.
 
     Of lists and dicts that are empty at first nobody knows what they hold by then.
     """
@@ -1071,7 +1075,7 @@ def _forget_modes(run: Run, variables: dict[str, Value]) -> None:
 
 
 def _hand_back(run: Run, result: Value, instance: Module | Instance | None = None) -> None:
-    """A caller outside the file has the result in hand, the object and the variables of the file.
+    """The result escapes to a caller outside the file, as do the object and the variables of the file.
 
     He may traverse their graphs; what a generator yields is his in the same way.
     """
@@ -1087,7 +1091,7 @@ def carried_attributes(instance: Module | Instance) -> dict[str, Value]:
 
 
 def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
-    """Between two calls somebody outside may clear gradients, or reset what another method resets.
+    """Between two calls an outside caller may clear gradients, or reset what another method resets.
 
     The gradients of an optimizer that the class makes for itself, and for known networks, are its own
     business, unless something else in the file clears gradients. So are those of networks that were handed
@@ -1128,7 +1132,7 @@ def _trains_by_itself(run: Run, optimizer: OptimizerState) -> bool:
 
 
 def _handed_in(optimizer: OptimizerState) -> bool:
-    """Whether it has networks that somebody handed in: their blocks were made where they were asked for."""
+    """Whether it owns networks that were passed in: their blocks were created on first use."""
     return any(_asked_for(leaf.created) for leaf in optimizer.owned())
 
 

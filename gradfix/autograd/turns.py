@@ -1,4 +1,4 @@
-"""Whose turn it is: steps that come where another optimizer's loss has just been differentiated."""
+"""Alternating optimizers: steps that follow the backward of another optimizer's loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model has not seen of a program: where it says nothing, and that is no verdict.
+"""What the model has not followed in a program: no findings there do not mean that it is correct.
 
 A backward counts as seen if a finished run of the model came to it and knew which parameters it reaches, and
 which optimizer takes what it leaves there. Of any other the codemods cannot say anything, and nobody should
@@ -27,7 +27,7 @@ class _Seen(enum.IntEnum):
 
     ALL = enum.auto()
     STRANGER = enum.auto()
-    """What steps was handed in by somebody whom nobody can see."""
+    """The optimizer that steps was passed in by a caller that is not seen."""
     BLIND = enum.auto()
     """Which parameters it reaches is not known."""
     SUBSTITUTED = enum.auto()
@@ -38,7 +38,7 @@ class _Seen(enum.IntEnum):
 def unanalysed(program: Program) -> tuple[Unanalysed, ...]:
     """The functions, and the loops outside of functions, in which something is differentiated unseen."""
     seen = _seen(program)
-    # Of what comes behind an error in the forward somebody can ask when that is mended.
+    # What follows an error in the forward is analysed when that is fixed.
     stopped = any(run.refused_write for entry in program.entries for run in entry.runs[:1])
     missed: dict[ast.AST, list[tuple[ast.Call, _Seen]]] = {}
     for call in walk(program.tree):

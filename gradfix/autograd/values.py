@@ -97,7 +97,7 @@ class Unknown(Value):
         self.made_from: Module | None = None
         """A network that was handed to what made it: it may be that network, or hold parts of it."""
         self.made = False
-        """The result of a call, as against what somebody else holds too: an argument, say."""
+        """The result of a call, which nothing else refers to, in contrast to an argument."""
         self.storage: Storage | None = None
         """Its memory, once a graph has saved it."""
         self.handed: tuple[ast.AST, Params] | None = None
@@ -106,14 +106,14 @@ class Unknown(Value):
         """What it is, once it has stepped or cleared gradients."""
 
     def __getattr__(self, name: str) -> Any:
-        """The attributes, as soon as somebody asks for them: of most unknown values nobody does."""
+        """The attributes, made on first access: most unknown values never need them."""
         if name != "attributes":
             raise AttributeError(name)
         self.attributes: dict[str, Value] = {}
         return self.attributes
 
     def has_attributes(self) -> bool:
-        """Whether anybody has asked for one."""
+        """Whether any attribute was accessed."""
         try:
             object.__getattribute__(self, "attributes")
         except AttributeError:
@@ -897,9 +897,9 @@ def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Unknown]:
 
 
 def graphs_in(values: Iterable[Value]) -> list[Node]:
-    """The graphs that who has some values in hand can differentiate.
+    """The graphs that are reachable from some values, and so can be differentiated by code that has them.
 
-    He gets at what containers and objects hold, at what functions close over, and at what they are bound to.
+    Reachable is what containers and objects hold, what functions close over, and what they are bound to.
     """
     found: list[Node] = []
     seen: set[int] = set()
@@ -942,11 +942,11 @@ def _holds_nothing(value: Value) -> bool:
 
 
 REACHED = 1_000
-"""How many values are gone through that somebody gets at; who has more in hand has a network, say."""
+"""How many values are searched for graphs; what holds more is taken to hold a network."""
 
 
 def in_reach(values: Iterable[Value]) -> tuple[list[Node], bool]:
-    """The graphs that who has some values in hand can differentiate, and whether parameters are within reach.
+    """The graphs that are reachable from some values, and whether parameters are.
 
     Besides what :func:`graphs_in` finds, these are what a function mentions, which can be called, the
     parameters of a network or an optimizer, and the network that something unknown was made from. Parameters

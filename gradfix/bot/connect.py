@@ -1,4 +1,4 @@
-"""Which forge, which repository: from options, or from what CI says of itself."""
+"""Which forge and which repository: from options, or from the CI environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a mistake that was to be mended is still on the base branch: there, gone, or not to be told.
+"""Whether a mistake is still on the base branch: present, gone, or not decidable.
 
 Gone is said only of what was looked at whole. A file that nobody could analyse today (a merge left its
 marks, it is of another Python, it has become too large, the analysis gave up on it) is not mended by that,

@@ -1,4 +1,4 @@
-"""What the bot would find if it ran now: its open pull requests, and who has touched them. Read only."""
+"""``gradfix bot status``: the bot's open pull requests, and who has touched them. Read only."""
 
 from __future__ import annotations
 

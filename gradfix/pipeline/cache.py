@@ -1,4 +1,4 @@
-"""What ``check`` found in a file, kept in the user's cache folder until something changes that it rests on.
+"""The results of ``check``, cached per file until something that they depend on changes.
 
 An entry is named by all that is known beforehand: the file's path and bytes, gradfix itself, Python, the
 codemods, and what was asked for. In it stands what the analysis learned from the file system (see

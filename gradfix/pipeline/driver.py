@@ -1,4 +1,4 @@
-"""The whole story, top to bottom: paths -> files -> findings -> rewrites -> evidence.
+"""The driver of the pipeline: paths -> files -> findings -> rewrites -> evidence.
 
 ``prepare`` turns what the user asked for into :class:`Options`, ``check`` finds, ``plan`` decides on the
 rewrites and has each one proved, ``write`` and ``patch`` are the two things to do with a plan. What happened

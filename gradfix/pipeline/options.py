@@ -1,4 +1,4 @@
-"""What is asked for, and what follows from it: the command line over the configuration.
+"""Options: the command line over the configuration.
 
 A configuration may have come with the code that it is for: what it names has to lie in its own folder.
 """

@@ -1,4 +1,4 @@
-"""Where a finding stands: where its fix is made."""
+"""The location of a finding: where its fix is made."""
 
 from __future__ import annotations
 

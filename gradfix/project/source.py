@@ -1,4 +1,4 @@
-"""One source file: its bytes and encoding, its text and tree, and what its comments silence.
+"""One source file: bytes, encoding, text, tree, and suppression comments.
 
 Whatever is wrong with a file comes back as a :class:`Problem` that names it; nothing here raises
 for a bad file, so that one bad file never stops the others.

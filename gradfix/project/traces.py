@@ -1,4 +1,4 @@
-"""What the analysis of a file has asked of the file system, so that one can tell later whether it holds yet.
+"""Traces of what an analysis read from the file system, to tell later whether its result is still valid.
 
 The analysis of a file reads others: the modules that it imports, the scripts that import it. What it finds
 depends on them, and on those that it looked for in vain. Each such question is noted with its answer (a

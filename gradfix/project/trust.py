@@ -1,4 +1,5 @@
-"""Which interpreters are started, and which folders outside a project are read: what the user has said.
+"""Trust: which interpreters may be started and which folders outside a project may be read, as the user
+has decided.
 
 ``docs/trust.md`` gives the rule and the reasons. An interpreter is started if
 

@@ -1,4 +1,4 @@
-"""The one way to read a file, and the one way to write one, whoever may have put something in its place.
+"""Reading and writing files safely, even if another process replaces them meanwhile.
 
 Reading opens what is there without waiting, asks the descriptor whether it is a regular file, and takes no
 more than a cap: a named pipe, a device, ``/dev/zero`` behind a link and an endless file are each refused with

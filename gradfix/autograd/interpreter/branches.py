@@ -1,4 +1,4 @@
-"""``if`` and its kin."""
+"""``if``, ``match`` and conditional expressions."""
 
 from __future__ import annotations
 

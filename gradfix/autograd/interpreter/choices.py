@@ -1,4 +1,4 @@
-"""Functions and classes that are looked up by a name which is not known."""
+"""Functions and classes that are looked up by a name which is only known at run time."""
 
 from __future__ import annotations
 

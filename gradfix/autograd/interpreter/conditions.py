@@ -1,4 +1,4 @@
-"""Which way a condition goes: by its value, by an earlier answer, by the scenario of the run."""
+"""How a condition is decided: by its value, by an earlier decision, by the scenario of the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``with``, ``try`` and generators: code that runs around other code."""
+"""``with``, ``try`` and generators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions, imports, and the statements that leave what they stand in."""
+"""Definitions, imports, and the statements that leave a block: return, break, continue, raise."""
 
 from __future__ import annotations
 

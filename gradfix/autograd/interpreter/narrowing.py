@@ -1,4 +1,4 @@
-"""What a test of its type says of a variable, in the branch where that holds.
+"""Type narrowing: what a test of its type says about a variable in the branch where it holds.
 
 Where ``type(loss) == float`` or ``not isinstance(loss, Tensor)`` is true, ``loss`` is no tensor and has no
 graph, whatever it is elsewhere.

@@ -1,4 +1,4 @@
-"""What adjusts gradients and learning rates between one step and the next.
+"""Clipping, unscaling and learning-rate schedules.
 
 Gradients are clipped; a schedule goes on to its next learning rate; a layer is replaced when an optimizer
 owns it already. None of it computes or clears a gradient: each is an event in the order of things.

@@ -1,4 +1,4 @@
-"""Attributes of what there is, read and written."""
+"""Attributes, read and written."""
 
 from __future__ import annotations
 

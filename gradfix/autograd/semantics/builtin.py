@@ -1,4 +1,4 @@
-"""Builtins, and what ``itertools`` and ``functools`` have."""
+"""Builtins, ``itertools`` and ``functools``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists, dicts and the like: how they are made, and what their methods do."""
+"""Lists, dicts and other containers: construction and methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done with a value, by its kind: it is called, asked for a method, for an attribute, for an item.
+"""Dispatch by the kind of a value: calls, methods, attributes, items, iteration.
 
 The modules of this package register what each kind does, so that none of them has to know the others. A kind
 that has nothing of its own does what the kind does that it is derived from.

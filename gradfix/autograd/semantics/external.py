@@ -1,4 +1,4 @@
-"""What the model knows of functions and classes from outside the project, by dotted name."""
+"""What the model knows about functions and classes of libraries, by dotted name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items and slices of what there is, read, written and deleted."""
+"""Items and slices, read, written and deleted."""
 
 from __future__ import annotations
 

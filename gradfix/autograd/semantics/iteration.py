@@ -1,4 +1,4 @@
-"""What a loop goes over."""
+"""Iterables: what a loop binds from them."""
 
 from __future__ import annotations
 

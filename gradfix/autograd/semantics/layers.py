@@ -1,4 +1,4 @@
-"""Networks: how they are made, called, copied, and what their methods do."""
+"""Networks: construction, calls, copies and methods."""
 
 from __future__ import annotations
 

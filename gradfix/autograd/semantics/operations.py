@@ -1,4 +1,4 @@
-"""Operations of torch: what each records in the graph, by its row of the operator table.
+"""Operations of torch: what each records in the graph, by its row in the operator table.
 
 What is not known stays unknown: it makes what it touches uncertain and never leads to a finding.
 """

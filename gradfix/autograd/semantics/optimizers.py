@@ -1,4 +1,4 @@
-"""Optimizers: how they are made, and what their methods do."""
+"""Optimizers: construction and methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.nn.parallel``: on one device, which goes the same way through autograd as several."""
+"""``torch.nn.parallel``, modelled on one device: autograd behaves as on several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a network keeps something from call to call."""
+"""Whether a network keeps state from call to call."""
 
 from __future__ import annotations
 

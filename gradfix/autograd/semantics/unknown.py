@@ -1,4 +1,4 @@
-"""What is unknown, and what calling it or asking it for something may do."""
+"""Unknown values: what calling them, or their methods, may do."""
 
 from __future__ import annotations
 
@@ -537,7 +537,8 @@ def is_logging(call: Call) -> bool:
 
 
 def _met(run: Run, base: Unknown, node: ast.AST) -> Optimizer | None:
-    """What somebody handed in and is told to clear gradients: if it also steps, it is an optimizer.
+    """An object that was passed in and whose ``zero_grad`` is called: if it also steps, it is an external
+    optimizer.
 
     Where others are known, nothing is said of it but that it may clear theirs.
     """
