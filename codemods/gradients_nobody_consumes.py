@@ -228,7 +228,7 @@ def _may_be_forgotten(found: Wasted) -> bool:
     if found.leads_on or found.first.training is False or any(leaf.copied for leaf in found.first.leaves):
         return False
     changes = {e for leaf in found.first.leaves for e in leaf.storage.history if isinstance(e, Change)}
-    if any(change.path for change in changes):
+    if any(change.loops for change in changes):
         return False
     inside = {node for node in found.backward.visited if node.call in found.calls.values()}
     feeding = [

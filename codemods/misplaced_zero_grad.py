@@ -397,7 +397,7 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
         if dirt.serial > needed.serial or not _passes_through(dirt, mine, set(other.owned())):
             continue
         spilled = {leaf for leaf, known in needed.reached.items() if known}.intersection(other.owned())
-        if spilled and (dirt.loops == needed.path or not _cleared_unused(run, needed, other, spilled)):
+        if spilled and (dirt.loops == needed.loops or not _cleared_unused(run, needed, other, spilled)):
             continue  # Both may be trained on both losses, or one of them on what both leave in a pass.
         clearing = [
             z for z in zeros(run) if _alongside(z, step) and z.serial < dirt.serial and set(z.leaves) & mine

@@ -95,15 +95,15 @@ def _rest(one: Waiting) -> bool | None:
 
 
 def _finding(program: Program, one: Waiting, rest: bool | None) -> Finding:
-    name, iterations = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
-    when = "" if rest else f" unless their number is a multiple of `{iterations}`"
+    name, length = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
+    when = "" if rest else f" unless their number is a multiple of `{length}`"
     return Finding(
         "ragged-accumulation",
         f"`{name}` never steps on the last passes of the loop{when}: their gradients leak into the next one",
         Span.of(one.test),
         (
             note(one.backward.site, "each pass adds its gradients"),
-            note(one.step.site, f"this step waits for `{iterations}` of them"),
+            note(one.step.site, f"this step waits for `{length}` of them"),
         ),
         offered(_fixes(program, one)),
         severity=Severity.WARNING if rest else Severity.INFO,

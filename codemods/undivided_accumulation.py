@@ -85,16 +85,16 @@ def _plain(backward: Backward) -> bool:
 
 def _finding(program: Program, one: Waiting) -> Finding:
     loss = receiver(program, one.backward)
-    name, iterations = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
+    name, length = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
     assert isinstance(one.backward.site, ast.Call)
     return Finding(
         "undivided-accumulation",
-        f"`{name}` consumes `{iterations}` losses at once, and `{loss}` is not divided by that",
+        f"`{name}` consumes `{length}` losses at once, and `{loss}` is not divided by that",
         Span.of(one.backward.site),
         (
             note(one.backward.site, "each pass adds the gradient of a mean over its own batch"),
-            note(one.step.site, f"this step waits for `{iterations}` of them"),
+            note(one.step.site, f"this step waits for `{length}` of them"),
         ),
         severity=Severity.INFO,
-        advice=f"differentiate `{loss} / {iterations}`",
+        advice=f"differentiate `{loss} / {length}`",
     )

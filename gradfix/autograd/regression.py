@@ -2,7 +2,7 @@
 
 An error can be silenced by cutting the graph in the wrong place: the program then runs, and a network is
 never trained again. Or it is mended in one branch, and raised in another. Both are seen by running the
-model on the rewritten program in every way in which it was run on the original.
+model on the rewritten program from every entry point from which it was run on the original.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def worse(
     Raising includes what Python raises where an attribute or a key is not there yet, or where it is None.
 
     A rewrite that ``repairs`` must leave fewer failing backwards. Of runs that are made on demand those that
-    nobody has asked for are made if ``further`` ones may show more. Only some ``ways`` into the file are
-    looked at, where the others are as they were.
+    nobody has asked for are made if ``further`` ones may show more. Only the entry points ``keys`` of the
+    file are looked at, where the others are as they were.
     """
     old = [entry for entry in before.entries if keys is None or entry.key in keys]
     new = after.entries
@@ -111,7 +111,7 @@ def _starves(before: list[EntryPoint], after: list[EntryPoint]) -> bool:
 
 
 def _pairs(before: list[EntryPoint], after: list[EntryPoint]) -> Iterator[tuple[EntryPoint, EntryPoint]]:
-    """The ways into a file that are the same, by their names; methods of two classes may share one."""
+    """The entry points that both versions have, by name; methods of two classes may share one."""
     for name in dict.fromkeys(entry.name for entry in before):
         same = ([entry for entry in entries if entry.name == name] for entries in (before, after))
         yield from zip(*same)

@@ -87,7 +87,7 @@ CALLS = 3
 Found = TypeVar("Found")
 
 EntryPointKey = tuple[str, str]
-"""A way into a file: the names of the class, if it is a method's, and of the function or what else it is."""
+"""An entry point, by the names of its class, if it is a method's, and of its function."""
 
 
 class Elsewhere(Exception):
@@ -189,7 +189,7 @@ class EntryPoint:
         besides: Callable[[Run], Container[ast.AST]],
         against: Callable[[Run], Container[ast.AST]] | None,
     ) -> Iterator[Found]:
-        """What the runs of this way into the file find."""
+        """What the runs from this entry point find."""
         seen = [(run, observe(run)) for run in self.runs]
         main = self.runs[0]
         if self.pending and (
@@ -238,7 +238,7 @@ class EntryPoint:
         flipped = run.scenario.flipped
         if run.impossible or (run.raised and not raises and run.scenario.other):
             return False
-        # The run that answers everything the other way is no witness: it may never get to the fault.
+        # The run that decides everything the other way proves nothing: it may never reach the fault.
         if not raises or (not flipped and run.scenario.main):
             return True
         return bool(flipped) and not any(self.varying.get(site, False) for site in flipped)
@@ -306,7 +306,7 @@ class Program:
     # ------------------------------------------------------------------ source
 
     def entry_points_to(self, spans: Iterable[Span]) -> set[EntryPointKey] | None:
-        """The ways into the file by which a run has come to one of some places.
+        """The entry points from which a run has reached one of some nodes.
 
         None if that is not known: a place is in no function, or a run has ended before its time.
         """
@@ -378,7 +378,7 @@ class Program:
             at = self.parent(at)
         return found
 
-    def lent(self) -> set[Span]:
+    def proxy_calls(self) -> set[Span]:
         """The calls that stand for what happens in the modules of the project which they lead into."""
         return {Span.of(call) for entry in self.entries for run in entry.runs for call in run.proxy_calls}
 
@@ -400,7 +400,7 @@ RECURSION = 6000
 
 
 def analyze(tree: ast.Module, text: str, path: Path, keys: Container[EntryPointKey] | None = None) -> Program:
-    """Run the model on one file, or only by some ``ways`` into it."""
+    """Run the model on one file, or only from some of its entry points."""
     program = Program(tree, text, path)
     relevance = Relevance(tree, text)
     if not relevance.backwards and not relevance.trains_all_the_same():
@@ -483,23 +483,24 @@ def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey]
 
 
 MODULE = "<module>"
-"""What the way into a file is called that runs it from its top."""
+"""The name of the entry point that runs a file from its top."""
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def called(program: Program, relevance: Relevance, messages: list[str]) -> Iterator[EntryPoint]:
-    """The way into a file by the scripts that import it: all that come to a mistake have to bear it out."""
+    """The entry point by way of the scripts that import the file: a mistake has to show in all that reach
+    it."""
     path = os.path.abspath(program.path)
     scripts = callers.scripts(path)
     scripts.sort(key=lambda script: not relevance.join_caller(script.path, script.relevance))
     relevance.cleared_elsewhere = cache(partial(callers.clears, path))
     entry: EntryPoint | None = None
     offered = 0
-    keys: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
-    keys += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, Definition)]
+    starts: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
+    starts += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, Definition)]
     allowance = Allowance(LED_IN)
     program.allowances.append(allowance)
-    for script, function in keys:
+    for script, function in starts:
         if not allowance.left:
             break
         if function is not None:
@@ -687,7 +688,7 @@ def explore(
         )
         entry.plain = without() if departs else main
     if departs:
-        # It is another way than the main one, and one that surely is taken.
+        # It is another branch than the main run's, and one that is certainly taken.
         entry.runs.append(without())
         entry.pending.append(opposite)
     elif not unset and any(_skipped(site, relevance) for site in worth):
@@ -725,7 +726,7 @@ def _may_raise(run: Run) -> bool:
 
 
 def _skipped(site: ast.AST, relevance: Relevance) -> bool:
-    """Whether the main way leaves out code that matters: an else-branch, or whatever is not a plain if."""
+    """Whether the main run leaves out code that matters: an else-branch, or whatever is not a plain if."""
     if not isinstance(site, ast.If):
         return True
     return any(relevance.touches(s) or relevance.shapes(s) for s in site.orelse)
@@ -822,7 +823,7 @@ def _last_line(tree: ast.Module) -> int:
 
 
 SCRIPTED = "<scripts>"
-"""What the way into a file by scripts that import it is called."""
+"""The name of the entry point by way of scripts that import the file."""
 
 
 class Allowance:

@@ -152,7 +152,7 @@ def _words(step: ReplayedRewrite, index: int, count: int) -> str:
     outcome = outcome_of(step.rewrite)
     how = " by running both versions" if step.rewrite.outcome is Outcome.PROVED else ""
     described = "; ".join(prose(one, 200) for one in standins(step.rewrite))
-    proved = f"{outcome[:1].upper()}{outcome[1:]}{how}{f' ({described})' if told else ''}."
+    proved = f"{outcome[:1].upper()}{outcome[1:]}{how}{f' ({described})' if described else ''}."
     return (
         f"{code(finding.code)} ({finding.severity or Severity.ERROR}): {prose(finding.message)}.\n\n"
         f"{prose(fix.message)[:1].upper()}{prose(fix.message)[1:]} ({fix.effect}){part}. {proved}"

@@ -19,7 +19,7 @@ from gradfix.bot import secret
 from gradfix.bot.errors import DONE, PARTLY, USAGE, BotError, UsageError
 from gradfix.cli.arguments import RunsScripts, start
 from gradfix.cli.options import Environment, MinSeverity, Module, Python, Script, Select, Unsafe
-from gradfix.cli.preparing import wishes_of
+from gradfix.cli.preparing import requested_options
 from gradfix.project import configuration
 from gradfix.project.source import Problem
 from gradfix.system.printable import printable, visible
@@ -114,7 +114,7 @@ def plan(
 ) -> None:
     """Find, rewrite and prove; write down what is to be proposed. Runs the code, so it takes no token."""
 
-    requested = wishes_of(
+    requested = requested_options(
         context=context,
         select=select,
         unsafe_fixes=unsafe_fixes,

@@ -53,7 +53,7 @@ from gradfix.cli.output import (
     renderer,
     stop_for,
 )
-from gradfix.cli.preparing import looked_at, prepared, wishes_of
+from gradfix.cli.preparing import looked_at, prepared, requested_options
 from gradfix.core.errors import WORDS
 from gradfix.pipeline import driver
 from gradfix.pipeline.options import Options
@@ -125,7 +125,7 @@ def check(
 ) -> None:
     """Find gradient mistakes; nothing is run, and nothing is written but a cache (see `gradfix cache`)."""
     where = paths or ["."]
-    requested = wishes_of(
+    requested = requested_options(
         select=select,
         ignore=ignore,
         codemods=codemods,
@@ -202,7 +202,7 @@ def apply(
     quiet: Quiet = False,
 ) -> None:
     """Fix what was found. Each fix is proved by running both versions; only what is proved is written."""
-    requested = wishes_of(
+    requested = requested_options(
         select=select,
         ignore=ignore,
         codemods=codemods,
@@ -290,7 +290,7 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Run both versions of each rewrite that apply would write, and write down what that showed."""
-    requested = wishes_of(
+    requested = requested_options(
         select=select,
         ignore=ignore,
         codemods=codemods,

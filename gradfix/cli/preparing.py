@@ -66,7 +66,7 @@ def _asking() -> Iterator[None]:
         yield
 
 
-def wishes_of(
+def requested_options(
     *,
     context: typer.Context | None = None,
     select: Sequence[str] | None = None,

@@ -40,12 +40,12 @@ def analyse(parsed: Source, options: Options, names: Collection[str] | None = No
     return diagnose(parsed, program, options, names)
 
 
-def run_model(parsed: Source, ways: Collection[tuple[str, str]] | None = None) -> Program | Problem:
-    """What the model makes of ``parsed``; of all ways into the file only ``ways``, if they are given."""
+def run_model(parsed: Source, keys: Collection[tuple[str, str]] | None = None) -> Program | Problem:
+    """What the model makes of ``parsed``: from all entry points, or from those of ``keys``."""
     from gradfix.autograd.training_step import analyze
 
     try:
-        return analyze(parsed.tree, parsed.text, Path(parsed.path), ways)
+        return analyze(parsed.tree, parsed.text, Path(parsed.path), keys)
     except Exception as error:
         return problem_of(parsed.path, "the analysis", error)
 
@@ -73,7 +73,7 @@ def diagnose(
     for finding in findings:
         if finding.span.line > 0 and (finding.fixes or not is_elsewhere(finding, lent)):
             notes = tuple(note for note in finding.notes if note.span.line > 0)
-            # A mistake may show on more than one way into the file.
+            # A mistake may show from more than one entry point.
             reported.setdefault((finding.code, finding.span, finding.message), finding._replace(notes=notes))
     ordered = sorted(reported.values(), key=lambda finding: (finding.span, finding.code))
     return Analysis(parsed, tuple(ordered), tuple(problems), program.messages, program)

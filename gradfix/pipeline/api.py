@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from gradfix.pipeline import driver
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions, prepare
 from gradfix.pipeline.results import FileReport, Report, Reported
 
@@ -46,7 +47,7 @@ def check_text(
         GradfixError: if the text cannot be parsed, or there is no codemod of a name.
     """
     options = _prepared([], select, ignore, unsafe_fixes)
-    report = main.check_text(filename, text.encode(), options)
+    report = driver.check_text(filename, text.encode(), options)
     if report.problems:
         raise GradfixError(str(report.problems[0]))
     return list(report.findings)
@@ -73,7 +74,7 @@ def check_paths(
         GradfixError: if there is no codemod of a name, or a configuration cannot be understood.
     """
     names = [os.fspath(path) for path in paths]
-    return main.check(names, _prepared(names, select, ignore, unsafe_fixes))
+    return driver.check(names, _prepared(names, select, ignore, unsafe_fixes))
 
 
 def _prepared(paths: list[str], select: Sequence[str], ignore: Sequence[str], unsafe_fixes: bool) -> Options:

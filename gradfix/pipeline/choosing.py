@@ -178,7 +178,7 @@ def _bears_out(
     repairs = any(fix.effect is Effect.REPAIRS and fix.claim.raises is not None for fix in made.values())
     cuts = all(fix.only_cuts for fix in made.values())
     after = None
-    # Where nobody goes on from this version, ways into the file that never come to the change are left out.
+    # Where nothing continues from this version, entry points that never reach the change are left out.
     spans = [span for fix in made.values() for edit in fix.edits for span in spans_of(edit)]
     keys = analysis.program.entry_points_to(spans) if budget is not None else None
     for chosen in (None,) if keys is None else (keys, None):

@@ -134,12 +134,12 @@ def _with_likely_reason(
 ) -> Explanation:
     """``explanation`` with the silent mistake that the model finds at its lines, and the patch for it."""
     story = Story(facts)
-    name, _, story = explanation.files[0]
+    name, _, crash = explanation.files[0]
     path = os.path.abspath(name)
     options = driver.prepare([path], RequestedOptions(verify=False, min_severity=min_severity))
     if isinstance(options, Refusal):
         return explanation
-    lines = {story.span.line, *(note.span.line for note in story.notes)}
+    lines = {crash.span.line, *(note.span.line for note in crash.notes)}
     for file in driver.check([path], options).files:
         for reported in file.findings:
             finding = reported.finding

@@ -42,11 +42,21 @@ EDITS = tuple(
 )
 MODEL = tuple(
     f"gradfix.autograd.{name}"
-    for name in ("interpreter", "training_step", "questions", "entries", "prediction", "regression")
+    for name in ("interpreter", "training_step", "trace_queries", "model_ledger", "prediction", "regression")
 )
 BELOW_SEMANTICS = (
-    *("graph", "counting", "relevance", "operators", "values", "run", "arguments", "parameters", "engine"),
-    *("imports", "options", "unbound", "summaries", "matching"),
+    *(
+        "graph",
+        "iteration_numbers",
+        "relevance",
+        "operators",
+        "values",
+        "run",
+        "arguments",
+        "parameters",
+        "engine",
+    ),
+    *("imports", "script_options", "unbound", "summaries", "matching"),
 )
 MAY_NOT_IMPORT = {
     "gradfix.autograd": (*EDITS, "torch", "libcst"),

@@ -259,10 +259,10 @@ def other(batches):
 def test_a_change_is_seen_only_by_the_ways_that_come_to_it() -> None:
     analysed = program(NETWORK, TWICE, OTHERWISE)
     loss = next(node for node in ast.walk(analysed.tree) if isinstance(node, ast.Assign) and node.col_offset)
-    ways = analysed.entry_points_to([Span.of(loss)])
-    assert ways == {("", "twice")}
-    again = analyze(analysed.tree, analysed.text, analysed.path, ways)
-    assert [entry.way for entry in again.entries] == [("", "twice")]
+    keys = analysed.entry_points_to([Span.of(loss)])
+    assert keys == {("", "twice")}
+    again = analyze(analysed.tree, analysed.text, analysed.path, keys)
+    assert [entry.key for entry in again.entries] == [("", "twice")]
     assert set(failing_lines(again)) == {"loss.backward()"}
 
 
