@@ -1,7 +1,7 @@
 """Run a script without computing: shapes, types and autograd's own bookkeeping, in torch's FakeTensorMode.
 
-Nothing has values here, so a network of any size takes no memory. What autograd raises, it
-raises as in earnest, for versions move and graphs are freed without any arithmetic.
+Nothing has values here, so a network of any size takes no memory. What autograd raises, it raises as in
+earnest, for versions move and graphs are freed without any arithmetic.
 
 A number that is read from a tensor becomes an :class:`Unknown`: it can be printed, added up and
 averaged for a log. Where one decides what the script does next (a condition, a length, an index), or

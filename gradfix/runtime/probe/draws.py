@@ -1,10 +1,10 @@
 """Runs in which random draws are numbered, so that another program can be given the same numbers.
 
-A program that draws new noise where another one uses the noise that it has
-trains as well, and no two gradients of them are equal. They are if both get the same noise. So
-:class:`Numbered`, a dispatch mode, counts the draws of each kind and shape, makes each of them depend on its
-number alone, and notes on every storage which draws its contents depend on. Another run can then be told
-which number each of its draws has to have. Draws from one state of the generator are one draw, as ever.
+A program that draws new noise where another one uses the noise that it has trains as well, and no two
+gradients of them are equal. They are if both get the same noise. So :class:`Numbered`, a dispatch mode,
+counts the draws of each kind and shape, makes each of them depend on its number alone, and notes on every
+storage which draws its contents depend on. Another run can then be told which number each of its draws has to
+have. Draws from one state of the generator are one draw, as ever.
 
 What a script draws before it has an optimizer, or into a parameter, are weights, and remains as it is. So
 does what is drawn from generators other than torch's own one: data, mostly.

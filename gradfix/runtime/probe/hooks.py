@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from . import traversal
+from .backward import backward as watched_backward
 from .holding import Holding
 from .recorder import Recorder
 
@@ -37,8 +38,9 @@ def install(recorder: Recorder) -> None:
     def backward(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = retained(2, args, kwargs)
         if recorder.watching():
-            how = recorder.pass_by if recorder.job["scout"] else recorder.backward
-            return how(real_backward, args, kwargs)
+            if recorder.job["scout"]:
+                return recorder.pass_by(real_backward, args, kwargs)
+            return watched_backward(recorder, real_backward, args, kwargs)
         return real_backward(*args, **kwargs)
 
     @functools.wraps(real_grad)

@@ -1,10 +1,10 @@
 """An overlay on the file system: what a run writes goes into its scratch folder, and is found there again.
 
-A run's working directory is the user's own, so a relative path means what it means when the
-user runs the script. The sandbox refuses to write there. So every path that Python opens for writing is
-led into an *upper* layer in the scratch folder, under its absolute path, and every path that is read is
-looked for there first; what the script removes of the *lower* layer, the real file system, is a *whiteout*
-(the terms are those of Linux's overlayfs). The upper layer is thrown away with the run.
+A run's working directory is the user's own, so a relative path means what it means when the user runs the
+script. The sandbox refuses to write there. So every path that Python opens for writing is led into an *upper*
+layer in the scratch folder, under its absolute path, and every path that is read is looked for there first;
+what the script removes of the *lower* layer, the real file system, is a *whiteout* (the terms are those of
+Linux's overlayfs). The upper layer is thrown away with the run.
 
 C code that opens files by itself sees the lower layer: its reads find what is really there, its writes
 outside the scratch folder are refused. A link of the lower layer leads to the lower layer.

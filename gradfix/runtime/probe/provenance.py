@@ -1,7 +1,7 @@
 """Structural hashes of tensors: how each was computed, so that equal hashes prove equal bits.
 
-:class:`Provenance` is a dispatch mode. It sees every operation below
-autograd, those of the backward included, and notes on every storage the hash of its contents:
+:class:`Provenance` is a dispatch mode. It sees every operation below autograd, those of the backward
+included, and notes on every storage the hash of its contents:
 
 * an operation's result hashes the operation, its arguments and the hashes of what it read;
 * a random draw hashes the state of the generator that it draws from;

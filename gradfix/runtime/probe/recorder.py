@@ -8,16 +8,15 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 import torch
 
 from ..autograd_errors import kind_of
 from ..sandbox import clock
-from . import BY_HAND, dataless, draws, effects, provenance, rounding, traversal
+from . import dataless, draws, effects, provenance, rounding, traversal
 from .descriptions import Descriptions
-from .gradients import Slot, restore, same, state
+from .gradients import Slot
 from .journal import Journal
 from .places import NOWHERE, Places
 
@@ -240,8 +239,8 @@ class Recorder:
             taken.add(name)
             self.leaves[id(leaf)] = (name, leaf)
 
-    def backward(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """One call of ``torch.autograd.backward`` from the user's code."""
+    def about_to_differentiate(self) -> None:
+        """End the run if it has made as many steps and backward calls as it may."""
         with self.lock:
             if self.idling:
                 self.idling, self.steps = False, 0
@@ -251,105 +250,6 @@ class Recorder:
             if self.backwards >= self.limits["backwards" if self.optimizers else "steps"]:
                 self.finish("backwards")
         self.provenance.leave_if_lost()
-        with self.bookkeeping(), torch.no_grad():
-            at = self.places.here()
-            first = args[0] if args else kwargs.get("tensors")
-            listed = [first] if isinstance(first, torch.Tensor) else list(first or ())
-            roots = [root for root in listed if isinstance(root, torch.Tensor)]
-            value = self.describe(roots[0]) if len(roots) == 1 else None
-            owned = self.parameters()
-            watched = {id(slot.tensor): slot for _, _, slot in owned}
-            for slot in watched.values():
-                slot.refresh()
-            bare = not self.optimizers
-            if bare:
-                self.reachable_leaves(roots)
-            self.look(watched)
-            saved = self.effects.saved(roots) if self.job["thorough"] else None
-            seeds = args[1] if len(args) > 1 else kwargs.get("grad_tensors")
-            through = None
-            cut, dropped = self.corrections.get(self.backwards, (False, set()))
-            if not self.job["blind"]:
-                through = self.traversals.look(roots, self.owners(owned), seeded=seeds is not None)
-            states = {key: state(slot.tensor) for key, slot in watched.items()}
-            leaf_states = {key: state(leaf) for key, (_, leaf) in self.leaves.items()} if bare else {}
-            weights = {name: self.describe(leaf) for name, leaf in self.leaves.values()} if bare else {}
-            copies: dict[int, torch.Tensor | None] = {}
-            if self.job["still"] or dropped:
-                for key, slot in watched.items():
-                    copies[key] = None if slot.tensor.grad is None else slot.tensor.grad.detach().clone()
-        retain = args[2] if len(args) > 2 else kwargs.get("retain_graph")
-        if retain is None:
-            retain = args[3] if len(args) > 3 else kwargs.get("create_graph")
-        failure: Exception | None = None
-        began = perf_counter()
-        try:
-            with contextlib.ExitStack() as around:
-                around.enter_context(self.inside())
-                if cut:
-                    around.enter_context(self.traversals.cut_off())
-                if self.rounding is not None:
-                    around.enter_context(self.rounding.within(roots))
-                result = None if self.job["blind"] else original(*args, **kwargs)
-        except Exception as error:
-            failure = error
-        seconds = perf_counter() - began
-        with self.bookkeeping(), torch.no_grad():
-            spared = {id(slot.tensor) for index, position, slot in owned if (index, position) in dropped}
-            for key in spared:
-                restore(watched[key].tensor, states[key][0], copies[key])
-            changed = {
-                key
-                for key, slot in watched.items()
-                if key not in spared and not same(state(slot.tensor), states[key])
-            }
-            for key in changed:
-                watched[key].fed(BY_HAND if failure else self.backwards)
-                if self.rounding is not None:
-                    watched[key].terms += self.rounding.terms.get(key, 0.0)
-        if failure is not None:
-            self.failed(failure, "backward", at)
-            raise failure
-        with self.bookkeeping(), torch.no_grad():
-            shares = []
-            for index, position, slot in owned if self.job["still"] else ():
-                if id(slot.tensor) in changed and slot.tensor.grad is not None:
-                    earlier = copies[id(slot.tensor)]
-                    now = slot.tensor.grad.detach()
-                    shares.append([index, position, self.describe(now if earlier is None else now - earlier)])
-            self.emit(
-                "backward",
-                at=at,
-                value=value,
-                retain=bool(retain),
-                saved=saved,
-                seconds=seconds,
-                through=through,
-                reached=[[index, position] for index, position, slot in owned if id(slot.tensor) in changed],
-                shares=shares,
-                terms=[
-                    [index, position, self.rounding.terms.get(id(slot.tensor), 0.0)]
-                    for index, position, slot in owned
-                    if self.rounding is not None and self.job["still"]
-                ],
-                leaves={
-                    name: self.describe(leaf.grad)
-                    for key, (name, leaf) in self.leaves.items()
-                    if bare and not same(state(leaf), leaf_states.get(key, (None, -1)))
-                },
-                weights=weights,
-            )
-            self.traversals.gone(self.backwards)
-        self.backwards += 1
-        return result
-
-    @staticmethod
-    def owners(owned: list[tuple[int, int, Slot]]) -> dict[int, list[tuple[int, int]]]:
-        """By the identity of a parameter, its optimizers and its places in them."""
-        found: dict[int, list[tuple[int, int]]] = {}
-        for index, position, slot in owned:
-            found.setdefault(id(slot.tensor), []).append((index, position))
-        return found
 
     def reach(self, *piece: int) -> None:
         """A watched piece of the program is about to be executed."""

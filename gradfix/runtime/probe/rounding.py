@@ -1,12 +1,11 @@
 """Runs that round otherwise: what that makes of a gradient is what nobody can tell from zero.
 
-Two measures are taken. In
-each run (Monte Carlo arithmetic, Parker 1997) every gradient that flows from one node of a graph to the next
-is moved by as little as its type can tell, up or down at random: a parameter's gradient that changes by its
-own size is nothing but rounding, however deep its parameter lies. And a gradient that is a sum (of a bias
-over the batch, of what a size was broadcast to) is held against its terms: what is left of them where they
-cancel each other, a bias before a normalization or a shift before softmax, is at most their sizes, added up,
-times the precision.
+Two measures are taken. In each run (Monte Carlo arithmetic, Parker 1997) every gradient that flows from one
+node of a graph to the next is moved by as little as its type can tell, up or down at random: a parameter's
+gradient that changes by its own size is nothing but rounding, however deep its parameter lies. And a gradient
+that is a sum (of a bias over the batch, of what a size was broadcast to) is held against its terms: what is
+left of them where they cancel each other, a bias before a normalization or a shift before softmax, is at most
+their sizes, added up, times the precision.
 """
 
 from __future__ import annotations

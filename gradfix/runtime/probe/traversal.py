@@ -1,7 +1,7 @@
 """What a backward call goes through: the terms that its loss adds up, and the parameters behind each.
 
-Nodes of autograd's graph are told from each other by a stamp
-in their ``metadata``, which lives as long as they do, so no graph is kept alive by being looked at.
+Nodes of autograd's graph are told from each other by a stamp in their ``metadata``, which lives as long as
+they do, so no graph is kept alive by being looked at.
 
 A loss is taken apart as far as it is a sum: ``a + 0.5 * b`` has the terms of ``a`` and of ``b``. What is no
 sum any more is a term. Two calls with a term in common differentiate one loss twice, whatever it is called.

@@ -1,7 +1,7 @@
 """The time that a process has had: by the clock, without what it waited for a processor.
 
-On a machine that has other work a run takes several times as long, and what it takes
-says nothing of the script. Linux counts for each process how long it could have run and was not let
+On a machine that has other work a run takes several times as long, and what it takes says nothing of the
+script. Linux counts for each process how long it could have run and was not let
 (``Documentation/scheduler/sched-stats.rst``); elsewhere all time counts. What a process waits for others of
 its own run is its own time.
 """

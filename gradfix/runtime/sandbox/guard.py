@@ -9,7 +9,6 @@ When gradfix ends, however that comes about, the guard ends all of it and remove
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
@@ -18,14 +17,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .kernel import adopt_orphans, die_with_parent
+
 EVERY = 0.2
 """Seconds between two looks whether gradfix is there."""
 PATIENCE = 5.0
 """Seconds that the server has to end by itself when nobody speaks to it any more."""
 LONGEST = 10.0
 """Seconds within which killed processes have ended."""
-
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def guarded(namespaces: Any, clean: Callable[[bool], None]) -> None:
@@ -38,8 +37,8 @@ def guarded(namespaces: Any, clean: Callable[[bool], None]) -> None:
     parent = os.getppid()
     if namespaces is not None:
         namespaces.enter()
-    elif sys.platform == "linux":
-        _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    else:
+        adopt_orphans()
     alive, hold = os.pipe()
     child = os.fork()
     if child:
@@ -69,8 +68,7 @@ def _be_first(server: int) -> None:
 
 
 def _die_with_parent(alive: int | None) -> None:
-    if sys.platform == "linux":
-        _prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    die_with_parent()
     # It may have ended before that was said; then nobody holds the other end of the pipe.
     if alive is not None and select.select([alive], [], [], 0)[0]:
         os._exit(1)
@@ -149,7 +147,3 @@ def _end_groups() -> None:
 
 def _code(status: int) -> int:
     return 128 + (status & 0x7F) if status & 0x7F else status >> 8
-
-
-def _prctl(option: int, value: int) -> None:
-    ctypes.CDLL(None).prctl(*(ctypes.c_ulong(one) for one in (option, value, 0, 0, 0)))
