@@ -15,7 +15,7 @@ Outcome = Literal["proved", "refuted", "not run"]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunSummary:
     """One run, in words."""
 
     version: str
@@ -23,9 +23,9 @@ class Run:
     held still``, ``after, weights held still``, or one of the first three ``without data``."""
     seed: int
     summary: str
-    optimizers: tuple[RecordedOptimizer, ...] = ()
-    steps: tuple[RecordedStep, ...] = ()
-    backwards: tuple[RecordedBackward, ...] = ()
+    optimizers: tuple[OptimizerSummary, ...] = ()
+    steps: tuple[StepSummary, ...] = ()
+    backwards: tuple[BackwardSummary, ...] = ()
     peak: int | None = None
     """The most bytes that the graph of any one backward call held; ``None`` where nothing is known."""
     error: str = ""
@@ -33,7 +33,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedOptimizer:
+class OptimizerSummary:
     """An optimizer that a run constructed."""
 
     name: str
@@ -43,7 +43,7 @@ class RecordedOptimizer:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedStep:
+class StepSummary:
     """What an optimizer consumed at one step."""
 
     optimizer: str
@@ -55,7 +55,7 @@ class RecordedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedBackward:
+class BackwardSummary:
     """What the graph of one backward call held."""
 
     loss: str | None
@@ -68,33 +68,33 @@ class RecordedBackward:
     """How long it took, watched as it was: on the first seed operation by operation."""
 
 
-def run_in_words(version: str, seed: int, summary: str, recording: Recording) -> Run:
+def run_in_words(version: str, seed: int, summary: str, recording: Recording) -> RunSummary:
     optimizers = []
     for optimizer in recording.optimizers:
         first = next(iter(recording.steps_of(optimizer.index)), None)
         shapes = tuple(state.value.shape for state in first.parameters) if first else ()
-        optimizers.append(RecordedOptimizer(optimizer.name, optimizer.kind, shapes))
+        optimizers.append(OptimizerSummary(optimizer.name, optimizer.kind, shapes))
     steps = []
     for step in recording.steps:
         gradients = _digest(state.gradient.digest if state.gradient else "none" for state in step.parameters)
         buffers = _digest(f"{name} {value.digest}" for name, value in step.buffers.items())
         name = recording.optimizers[step.optimizer].name
-        steps.append(RecordedStep(name, gradients, step.random, buffers))
+        steps.append(StepSummary(name, gradients, step.random, buffers))
     backwards = tuple(
-        RecordedBackward(call.place.receiver, call.saved, call.retain, round(call.seconds, 6))
+        BackwardSummary(call.place.receiver, call.saved, call.retain, round(call.seconds, 6))
         for call in recording.backwards
     )
     peak = max((call.saved for call in backwards if call.saved is not None), default=None)
     failure = recording.crash
     error = f"{failure.type}: {failure.message}" if failure is not None and failure.kind != "other" else ""
-    return Run(version, seed, summary, tuple(optimizers), tuple(steps), backwards, peak, error)
+    return RunSummary(version, seed, summary, tuple(optimizers), tuple(steps), backwards, peak, error)
 
 
 def _digest(lines: Iterable[str]) -> str:
     return hashlib.blake2b("".join(f"{line}\n" for line in lines).encode(), digest_size=16).hexdigest()
 
 
-def memory(before: Run, after: Run) -> str | None:
+def memory(before: RunSummary, after: RunSummary) -> str | None:
     """What the graphs of two versions hold for backward, in words, where it differs.
 
     A loss is compared over as many of its backward calls as both versions make.
@@ -155,7 +155,7 @@ class Evidence:
     reason: str
     """One sentence: what refutes the rewrite, why it was not run, or what was compared."""
     checks: tuple[Check, ...] = ()
-    runs: tuple[Run, ...] = ()
+    runs: tuple[RunSummary, ...] = ()
     python: str = ""
     """Version of the interpreter that ran the script."""
     interpreter: str = ""

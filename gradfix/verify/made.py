@@ -3,7 +3,7 @@
 A wheel may bring a ``.pth`` file, which Python executes whenever the environment's interpreter starts. Nobody
 has vouched for any of it, so nothing of such an environment runs outside the sandbox: what it is made of is
 read off its manifest, never asked of its interpreter, and that is started by gradfix's own, in a process that
-is confined already (``runtime/probe/stranger.py``).
+is confined already (``runtime/probe/untrusted.py``).
 """
 
 from __future__ import annotations

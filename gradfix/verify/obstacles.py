@@ -10,7 +10,7 @@ from pathlib import Path
 from gradfix.core.codemod import Claim
 from gradfix.runtime.sandbox import readable
 from gradfix.verify.own_modules import folder_of
-from gradfix.verify.recording.records import Failure, Recording
+from gradfix.verify.recording.records import RecordedFailure, Recording
 from gradfix.verify.server import OUT_OF_TIME
 
 
@@ -53,7 +53,7 @@ def obstacle(before: Recording, root: Path | None = None) -> str | None:
     return f"it stopped before the first backward call: {before.detail or before.ending}"
 
 
-def _obstacle(error: Failure, before: Recording, root: Path | None) -> str:
+def _obstacle(error: RecordedFailure, before: Recording, root: Path | None) -> str:
     """What a script needed and did not have, with what would supply it."""
     where = str(error.place)
     message = error.message.splitlines()[0] if error.message else ""
@@ -104,7 +104,7 @@ def _module_missing(name: str, where: str, root: Path | None) -> str:
     )
 
 
-def _line(error: Failure, before: Recording) -> str:
+def _line(error: RecordedFailure, before: Recording) -> str:
     """The line of the script at which an error came out of it."""
     lines = before.source.splitlines()
     return lines[error.place.line - 1] if error.place.line and error.place.line <= len(lines) else ""

@@ -64,7 +64,7 @@ class Runner:
         level: levels.Level | None = None,
     ) -> None:
         self._executable = executable
-        self._stranger = made.environment_of(executable)
+        self._untrusted = made.environment_of(executable)
         self.workers = workers or min(4, os.cpu_count() or 2)
         self.allow(total)
         self._results: dict[Job, Recording] = {}
@@ -166,9 +166,9 @@ class Runner:
     def _serving(self, workers: int) -> list[str]:
         """The command of a server, which is within the sandbox already where runs are started apart."""
         what = [runtime.MAIN, "probe", "--serve", str(workers), str(self._folder), ",".join(self.level.held)]
-        if self._stranger is None or self.level.apart:
+        if self._untrusted is None or self.level.apart:
             return [self._executable, *what]
-        return [sys.executable, "-I", "-S", *what, self._executable, *self._stranger.prefixes]
+        return [sys.executable, "-I", "-S", *what, self._executable, *self._untrusted.prefixes]
 
     def _apart(self, job: Job, folder: Path) -> list[Ended]:
         """Run one job by a server of its own, which is within the sandbox itself."""

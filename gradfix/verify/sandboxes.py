@@ -42,15 +42,15 @@ class CannotRun(Exception):
 @functools.cache
 def _sandbox(executable: str) -> levels.Level | str:
     # It is asked about the system, unconfined: nothing of a project or of a stranger is to be loaded there.
-    stranger = made.environment_of(executable)
+    untrusted = made.environment_of(executable)
     variables = starting.environment([Path(os.curdir)])
     variables.pop("PYTHONPATH", None)
     try:
         with scratch.folder() as folder:
-            level = levels.choose(sys.executable if stranger else executable, variables, str(folder))
+            level = levels.choose(sys.executable if untrusted else executable, variables, str(folder))
     except kernel.SandboxError as error:
         return str(error)
-    return level._replace(readable=readable.environment_files(stranger.prefixes)) if stranger else level
+    return level._replace(readable=readable.environment_files(untrusted.prefixes)) if untrusted else level
 
 
 ALLOW = "GRADFIX_ALLOW_UNSANDBOXED"

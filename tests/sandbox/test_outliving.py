@@ -176,7 +176,7 @@ def test_a_folder_in_use_is_not_cleared(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_groups_of_the_second_version_are_told_their_limits(tmp_path: Path) -> None:
     """In the kernel's place: files, as a folder of groups has them."""
-    where = cgroups.Place(2, {kind: str(tmp_path) for kind in ("memory", "pids", "cpuacct")})
+    where = cgroups.CgroupParent(2, {kind: str(tmp_path) for kind in ("memory", "pids", "cpuacct")})
     group = cgroups.Group(where, "7-1", 1 << 30, 64)
     folder = tmp_path / "gradfix-7-1"
     said = {one.name: one.read_text() for one in folder.iterdir()}
@@ -199,7 +199,7 @@ def test_groups_whose_server_is_gone_are_cleared(tmp_path: Path) -> None:
     names = [f"gradfix-{gone.pid}-1", f"gradfix-{os.getpid()}-1", f"gradfix-{os.getpid()}1-1", "others"]
     for name in names:
         (tmp_path / name).mkdir()
-    place = cgroups.Place(1, {"memory": str(tmp_path), "pids": str(tmp_path)})
+    place = cgroups.CgroupParent(1, {"memory": str(tmp_path), "pids": str(tmp_path)})
     cgroups.sweep(place, f"{os.getpid()}")
     assert "others" in os.listdir(tmp_path) and not {names[0], names[1]} & set(os.listdir(tmp_path))
 

@@ -24,17 +24,17 @@ from gradfix.verify.claims import (
     surroundings,
 )
 from gradfix.verify.recording.records import (
-    Backward,
     Draws,
     Ending,
-    Event,
-    Failure,
     Kind,
-    Optimizer,
     ParameterState,
-    Place,
+    RecordedBackward,
+    RecordedEvent,
+    RecordedFailure,
+    RecordedOptimizer,
+    RecordedStep,
     Recording,
-    Step,
+    SourceLocation,
     Values,
 )
 from gradfix.verify.recording.source import Source
@@ -55,8 +55,8 @@ def values(*numbers: float) -> Values:
     )
 
 
-def backward(index: int, receiver: str | None = "loss", **more: object) -> Backward:
-    made = Backward(index, Place(3, 3, 3, receiver), False, values(1.0), frozenset(), {}, {})
+def backward(index: int, receiver: str | None = "loss", **more: object) -> RecordedBackward:
+    made = RecordedBackward(index, SourceLocation(3, 3, 3, receiver), False, values(1.0), frozenset(), {}, {})
     return replace(made, **more)  # type: ignore[arg-type]
 
 
@@ -68,28 +68,28 @@ def step(
     random: str = "",
     mean: float = 0.0,
     seen: int = 0,
-) -> Step:
+) -> RecordedStep:
     """A step of an optimizer; each parameter has one element, and so has each of the two buffers."""
     states = (
         ParameterState(None if g is None else values(g), values(weight), () if g is None else tuple(feeds))
         for g in gradients
     )
     buffers = {"net.mean": values(mean), "net.seen": replace(values(seen), dtype="torch.int64")}
-    return Step(of, Place(4, 4, 4), Draws(random, "", None), tuple(states), buffers)
+    return RecordedStep(of, SourceLocation(4, 4, 4), Draws(random, "", None), tuple(states), buffers)
 
 
-def failure(kind: Kind, line: int, text: str = "", receiver: str | None = None) -> Failure:
+def failure(kind: Kind, line: int, text: str = "", receiver: str | None = None) -> RecordedFailure:
     during = "script" if kind == "other" else "backward"
     name = "NameError" if kind == "other" else "RuntimeError"
-    return Failure(kind, name, text or kind, "", during, Place(line, line, line, receiver))  # type: ignore[arg-type]
+    return RecordedFailure(kind, name, text or kind, "", during, SourceLocation(line, line, line, receiver))  # type: ignore[arg-type]
 
 
 def recording(
-    *events: Event, ending: Ending = "finished", source: str = SOURCE, optimizers: int = 2
+    *events: RecordedEvent, ending: Ending = "finished", source: str = SOURCE, optimizers: int = 2
 ) -> Recording:
-    failures = [event for event in events if isinstance(event, Failure)]
+    failures = [event for event in events if isinstance(event, RecordedFailure)]
     made = [
-        Optimizer(index, "SGD", Place(index + 1, index + 1, index + 1), name, ("w", "b"))
+        RecordedOptimizer(index, "SGD", SourceLocation(index + 1, index + 1, index + 1), name, ("w", "b"))
         for index, name in enumerate(("opt", "other")[:optimizers])
     ]
     return Recording(
@@ -115,13 +115,13 @@ def details(checks: Sequence[Check], name: str) -> str:
     return "; ".join(one.detail for one in checks if one.name == name)
 
 
-def preserved(*pairs: tuple[Step, Step]) -> list[Check]:
+def preserved(*pairs: tuple[RecordedStep, RecordedStep]) -> list[Check]:
     """The check ``unchanged`` of a fix that preserves, on runs with these steps."""
     before, after = (recording(backward(0), *(pair[side] for pair in pairs)) for side in (0, 1))
     return [one for one in check(Claim(), Effect.PRESERVES, before, after) if one.name == "unchanged"]
 
 
-def hashed(made: Step, *hashes: str | None) -> Step:
+def hashed(made: RecordedStep, *hashes: str | None) -> RecordedStep:
     """A step whose gradients have these hashes; those of its weights are all the same."""
     pairs = zip(made.parameters, hashes, strict=True)
     states = tuple(replace(state, gradient_hash=one, value_hash="weight") for state, one in pairs)
@@ -129,7 +129,7 @@ def hashed(made: Step, *hashes: str | None) -> Step:
 
 
 def test_hashes_settle_what_they_prove_as_a_whole() -> None:
-    def asked(*pairs: tuple[Step, Step], optimizers: int = 1) -> bool:
+    def asked(*pairs: tuple[RecordedStep, RecordedStep], optimizers: int = 1) -> bool:
         before, after = (
             recording(backward(0), *(pair[side] for pair in pairs), optimizers=optimizers) for side in (0, 1)
         )
@@ -148,7 +148,7 @@ def test_hashes_settle_what_they_prove_as_a_whole() -> None:
     assert not settled([], recording(), recording())
 
 
-def without_data(made: Step, *hashes: str | None) -> Step:
+def without_data(made: RecordedStep, *hashes: str | None) -> RecordedStep:
     """A step of which only hashes are known."""
     states = hashed(made, *hashes).parameters
     unknown = {"exact": None, "largest": math.nan, "norm": math.nan}
@@ -185,7 +185,7 @@ def test_other_hashes_prove_nothing_and_numbers_decide() -> None:
 
 
 @pytest.mark.parametrize("other", [step(1.5), step(1.0, weight=2.0)], ids=["gradient", "weight"])
-def test_a_hash_that_stands_for_two_values_proves_nothing(other: Step) -> None:
+def test_a_hash_that_stands_for_two_values_proves_nothing(other: RecordedStep) -> None:
     before, after = recording(hashed(step(1.0), "a")), recording(hashed(other, "a"))
     checks = check(Claim(), Effect.PRESERVES, before, after)
     (found,) = [one for one in checks if one.name == "unchanged"]
@@ -239,7 +239,9 @@ def test_without_data_only_hashes_speak() -> None:
         (step(1.0), step(1.0, 1.0), "fails"),
     ],
 )
-def test_gradients_are_equal_within_their_own_scale(before: Step, after: Step, verdict: str) -> None:
+def test_gradients_are_equal_within_their_own_scale(
+    before: RecordedStep, after: RecordedStep, verdict: str
+) -> None:
     (found,) = preserved((before, after))
     assert found.verdict == verdict, found
 
@@ -329,7 +331,7 @@ SAME = step(1.0)
 )
 @pytest.mark.parametrize("effect", list(Effect))
 def test_what_surrounds_gradients_is_the_same_or_declared(
-    other: Step, check_name: str | None, told: str, effect: Effect
+    other: RecordedStep, check_name: str | None, told: str, effect: Effect
 ) -> None:
     whole = replace(SAME, buffers={**SAME.buffers, "net.variance": values(1.0)})
     mate = replace(other, buffers={**other.buffers, "net.variance": values(1.0)})
@@ -483,9 +485,9 @@ LOOP = [backward(0), step(1.0), backward(1), step(1.0)]
     ],
 )
 def test_how_far_the_fixed_program_gets(
-    name: str, before: list[Event], after: list[Event], verdict: str
+    name: str, before: list[RecordedEvent], after: list[RecordedEvent], verdict: str
 ) -> None:
-    crash = next((e for e in before if isinstance(e, Failure) and e.autograd), None)
+    crash = next((e for e in before if isinstance(e, RecordedFailure) and e.autograd), None)
     claim = Claim(crash.kind, crash.place.line) if crash else Claim()  # type: ignore[arg-type]
     checks = check(claim, Effect.REPAIRS, recording(*before), recording(*after))
     assert verdicts(checks, "fixed-runs") == [verdict], (name, checks)
@@ -698,7 +700,7 @@ def test_source_receivers() -> None:
     assert Source("x = (").receiver((1, 1, 0, 1), True) is None
 
 
-def leaf_call(index: int, gradient: float) -> Backward:
+def leaf_call(index: int, gradient: float) -> RecordedBackward:
     return replace(backward(index), leaves={"w": values(gradient)}, weights={"w": values(0.0)})
 
 

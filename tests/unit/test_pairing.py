@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from gradfix.verify.pairing import paired
-from gradfix.verify.recording.records import Draws, Optimizer, Place, Recording, Step
+from gradfix.verify.recording.records import Draws, RecordedOptimizer, RecordedStep, Recording, SourceLocation
 
-NOWHERE = Place(None)
+NOWHERE = SourceLocation(None)
 Taken = tuple[str, str]
 """An optimizer, and the draws that its step depends on, in words: a letter for the kind, and a number."""
 
@@ -24,13 +24,13 @@ def run(*steps: Taken, drawn: str = "") -> Recording:
         for kind, number in draws:
             most[kind] = max(most[kind], number + 1)
         index = "ab".index(optimizer)
-        events.append(Step(index, NOWHERE, Draws("", "", None), (), draws=draws, drawn=dict(most)))
+        events.append(RecordedStep(index, NOWHERE, Draws("", "", None), (), draws=draws, drawn=dict(most)))
     for word in drawn.split():
         most[word[0]] = max(most[word[0]], int(word[1:]) + 1)
-    events[-1] = Step(
+    events[-1] = RecordedStep(
         events[-1].optimizer, NOWHERE, Draws("", "", None), (), draws=events[-1].draws, drawn=dict(most)
     )
-    optimizers = tuple(Optimizer(index, "SGD", NOWHERE, name, ()) for index, name in enumerate("ab"))
+    optimizers = tuple(RecordedOptimizer(index, "SGD", NOWHERE, name, ()) for index, name in enumerate("ab"))
     return Recording("", 0, "finished", "", "", "", optimizers, tuple(events), None, {}, 0.0)
 
 

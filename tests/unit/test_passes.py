@@ -5,20 +5,21 @@ from __future__ import annotations
 import pytest
 
 from gradfix.verify.judging.passes import common
-from gradfix.verify.recording.records import Draws, Optimizer, Place, Recording, Step
+from gradfix.verify.recording.records import Draws, RecordedOptimizer, RecordedStep, Recording, SourceLocation
 
-NOWHERE = Place(None)
+NOWHERE = SourceLocation(None)
 
 
 def run(order: str) -> Recording:
     """A run whose optimizers ``a`` and ``b`` step in this order; a capital letter is an evaluation within."""
     optimizers = tuple(
-        Optimizer(index, "SGD", NOWHERE, name, ()) for index, name in enumerate(sorted(set(order.lower())))
+        RecordedOptimizer(index, "SGD", NOWHERE, name, ())
+        for index, name in enumerate(sorted(set(order.lower())))
     )
     steps = tuple(
-        Step(ord(name) - ord("a"), NOWHERE, Draws("", "", None), (), after=())
+        RecordedStep(ord(name) - ord("a"), NOWHERE, Draws("", "", None), (), after=())
         if name.islower()
-        else Step(ord(name) - ord("A"), NOWHERE, Draws("", "", None), ())
+        else RecordedStep(ord(name) - ord("A"), NOWHERE, Draws("", "", None), ())
         for name in order
     )
     return Recording("", 0, "finished", "", "", "", optimizers, steps, None, {}, 0.0)

@@ -30,7 +30,7 @@ from gradfix.verify.evidence import Evidence
 from gradfix.verify.interpreter import Interpreter
 from gradfix.verify.jobs import Job, Limits
 from gradfix.verify.own_modules import folder_of
-from gradfix.verify.recording.records import Backward, Place, Recording
+from gradfix.verify.recording.records import RecordedBackward, Recording, SourceLocation
 from gradfix.verify.runner import Runner
 from gradfix.verify.trial import Rewrite
 
@@ -1810,7 +1810,7 @@ def test_checks_are_plain_data() -> None:
 def test_the_schema_that_got_furthest_is_kept(tmp_path: Path) -> None:
     """One that was tried later, and stopped before, says nothing for itself."""
     wanted = {"": '{"a": 1}', '{"a": 1}': '{"b": 1}'}
-    differentiated = Backward(0, Place(line=1), False, None, frozenset(), {}, {})
+    differentiated = RecordedBackward(0, SourceLocation(line=1), False, None, frozenset(), {}, {})
 
     class Told:
         """Answers in the place of a runner."""

@@ -7,7 +7,7 @@ import sys
 
 from .. import leave_import_path
 from .server import serve
-from .stranger import Stranger, confined
+from .untrusted import UntrustedInterpreter, confined
 
 
 def main(arguments: list[str]) -> None:
@@ -15,8 +15,8 @@ def main(arguments: list[str]) -> None:
     sys.dont_write_bytecode = True
     leave_import_path()
     if arguments[:1] == ["--serve"]:
-        stranger = Stranger(arguments[4], arguments[5:]) if arguments[4:] else None
-        serve(int(arguments[1]), arguments[2], arguments[3].split(","), stranger)
+        untrusted = UntrustedInterpreter(arguments[4], arguments[5:]) if arguments[4:] else None
+        serve(int(arguments[1]), arguments[2], arguments[3].split(","), untrusted)
         return
     if arguments[:1] == ["--confined"]:
         confined(*map(int, arguments[1:]))

@@ -3,7 +3,7 @@
 Nothing has values here, so a network of any size takes no memory. What autograd raises, it raises as in
 earnest, for versions move and graphs are freed without any arithmetic.
 
-A number that is read from a tensor becomes an :class:`Unknown`: it can be printed, added up and
+A number that is read from a tensor becomes an :class:`UnknownValue`: it can be printed, added up and
 averaged for a log. Where one decides what the script does next (a condition, a length, an index), or
 where elements themselves are wanted, the run ends and says so; nothing is guessed.
 """
@@ -30,7 +30,7 @@ REMAINDERS = (6, 19)
 """``%`` and ``%=`` as arguments of the instruction BINARY_OP (Include/opcode.h: NB_REMAINDER)."""
 
 
-class Unknown:
+class UnknownValue:
     """A number that is not known."""
 
     unable: Unable
@@ -46,7 +46,7 @@ class Unknown:
             self.unable("the script goes by a number that it reads from a tensor")
         return math.nan
 
-    def arithmetic(self, *others: object) -> Unknown:
+    def arithmetic(self, *others: object) -> UnknownValue:
         """Anything computed of it is unknown too, and a tensor computed of it would be of no use."""
         if any(isinstance(other, torch.Tensor) for other in others):
             self.unable("a number that was read from a tensor enters the computation")
@@ -58,12 +58,12 @@ class Unknown:
 
 
 for _name in "add sub mul truediv floordiv mod pow".split():
-    setattr(Unknown, f"__{_name}__", Unknown.arithmetic)
-    setattr(Unknown, f"__r{_name}__", Unknown.arithmetic)
+    setattr(UnknownValue, f"__{_name}__", UnknownValue.arithmetic)
+    setattr(UnknownValue, f"__r{_name}__", UnknownValue.arithmetic)
 for _name in "neg pos abs round".split():
-    setattr(Unknown, f"__{_name}__", Unknown.arithmetic)
+    setattr(UnknownValue, f"__{_name}__", UnknownValue.arithmetic)
 for _name in "bool int index eq ne lt le gt ge hash".split():
-    setattr(Unknown, f"__{_name}__", Unknown.decides)
+    setattr(UnknownValue, f"__{_name}__", UnknownValue.decides)
 
 
 def formatting(frame: types.FrameType) -> bool:
@@ -78,7 +78,7 @@ def pretending(unable: Unable) -> Iterator[None]:
     """The mode, with all that the script may ask of tensors that have no values. Once in a process."""
     from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
-    Unknown.unable = staticmethod(unable)
+    UnknownValue.unable = staticmethod(unable)
 
     def valueless(tensor: object) -> bool:
         return isinstance(tensor, FakeTensor) and tensor.constant is None
@@ -102,7 +102,7 @@ def pretending(unable: Unable) -> Iterator[None]:
         unable("the script wants the elements of a tensor")
 
     def numbers(tensor: Any, *_: Any) -> Any:
-        return [numbers(row) for row in tensor] if tensor.dim() else Unknown()
+        return [numbers(row) for row in tensor] if tensor.dim() else UnknownValue()
 
     def number(tensor: Any, real: Callable[..., Any]) -> float:
         if formatting(sys._getframe(2)):
@@ -110,7 +110,7 @@ def pretending(unable: Unable) -> Iterator[None]:
         found: float = real(tensor)  # raises what the probe takes for the end
         return found
 
-    instead("item", lambda *_: Unknown())
+    instead("item", lambda *_: UnknownValue())
     instead("tolist", numbers)
     instead("__float__", number)
     instead("__format__", lambda *_: "unknown")

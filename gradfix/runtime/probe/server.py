@@ -15,7 +15,7 @@ from typing import Any
 from .. import sandbox
 from ..sandbox import cgroups, clock, guard, kernel, namespaces, removal, supervisor
 from .confining import DESCRIPTORS, given, installed
-from .stranger import IMPORTING, Stranger
+from .untrusted import IMPORTING, UntrustedInterpreter
 
 NICER = 5
 """How much a run stands back for others: above all for its supervisor, which it waits for."""
@@ -32,10 +32,10 @@ class Server:
         held: Collection[str] = (),
         groups: Any = None,
         name: str = "",
-        stranger: Stranger | None = None,
+        untrusted: UntrustedInterpreter | None = None,
     ) -> None:
         self.workers = workers
-        self.stranger = stranger
+        self.untrusted = untrusted
         """The interpreter that jobs are run in, if it is another one."""
         self.held = held
         """What the kernel holds of runs (see ``sandbox.Level``)."""
@@ -66,7 +66,7 @@ class Server:
         import select
 
         try:
-            if self.stranger is None:
+            if self.untrusted is None:
                 from . import execution  # It imports torch.
 
                 self.say(ready=execution.warm())
@@ -102,7 +102,7 @@ class Server:
         """Fork a process for the job in the file ``name``."""
         with open(name, encoding="utf-8") as file:
             job = json.load(file)
-        if job["schema"] and not self.equipped and self.stranger is None:
+        if job["schema"] and not self.equipped and self.untrusted is None:
             # Once for all that follow: compiling them takes most of a second, and nothing keeps the result.
             from .. import standins  # noqa: F401
 
@@ -125,12 +125,12 @@ class Server:
                 os.setsid()
                 os.nice(NICER)
                 close_all_but(theirs.fileno())
-                if self.stranger is None:
+                if self.untrusted is None:
                     from . import execution
 
                     execution.run(job, theirs, self.held, group)
                 else:
-                    self.stranger.run(job, theirs, self.held, group)
+                    self.untrusted.run(job, theirs, self.held, group)
             except BaseException:
                 traceback.print_exc()
             finally:
@@ -140,10 +140,10 @@ class Server:
             child,
             job["folder"],
             job["limits"],
-            self.GRACE + (IMPORTING if self.stranger else 0),
+            self.GRACE + (IMPORTING if self.untrusted else 0),
             clock.Clock(child),
             bounded=group is not None or sandbox.TASKS in self.held,
-            unlimited=self.stranger is not None,
+            unlimited=self.untrusted is not None,
             cgroup=group,
         )
         watch.connect(ours)
@@ -179,7 +179,9 @@ def close_all_but(kept: int) -> None:
                 os.close(descriptor)
 
 
-def serve(workers: int, folder: str, held: Collection[str], stranger: Stranger | None = None) -> None:
+def serve(
+    workers: int, folder: str, held: Collection[str], untrusted: UntrustedInterpreter | None = None
+) -> None:
     """Serve under a guard, which removes ``folder`` if the caller ends before."""
     name = str(os.getpid())
     groups = None
@@ -197,4 +199,4 @@ def serve(workers: int, folder: str, held: Collection[str], stranger: Stranger |
 
     if hasattr(os, "fork"):
         guard.guarded(namespaces if sandbox.PROCESSES in held else None, clean)
-    Server(workers, held, groups, name, stranger).serve()
+    Server(workers, held, groups, name, untrusted).serve()

@@ -25,7 +25,7 @@ WAIT = 2.0
 """Seconds until a group whose processes were killed is empty."""
 
 
-class Place(NamedTuple):
+class CgroupParent(NamedTuple):
     """Where groups are made."""
 
     version: int
@@ -33,7 +33,7 @@ class Place(NamedTuple):
     """By controller (``memory``, ``pids``, and ``cpuacct`` where it is to be had): a folder."""
 
 
-def place() -> Place | None:
+def place() -> CgroupParent | None:
     """Where this process may make groups for memory and tasks, if anywhere.
 
     A group of the second version can be divided only while no process is in it itself: where this one is the
@@ -42,7 +42,7 @@ def place() -> Place | None:
     own = _own()
     folders = {str(name): own[name] for name in ("memory", "pids", "cpuacct") if name in own}
     if "memory" in folders and "pids" in folders:
-        return Place(1, folders)
+        return CgroupParent(1, folders)
     folder = own.get("", "")
     wanted = {"memory", "pids"}
     if not folder or not wanted <= set(_read(folder, "cgroup.controllers").split()):
@@ -57,7 +57,7 @@ def place() -> Place | None:
             _write(folder, "cgroup.subtree_control", "+memory +pids")
     except OSError:
         return None
-    return Place(2, {"memory": folder, "pids": folder, "cpuacct": folder})
+    return CgroupParent(2, {"memory": folder, "pids": folder, "cpuacct": folder})
 
 
 def _own() -> dict[str, str]:
@@ -94,7 +94,7 @@ class Group:
         OSError: if it cannot be made.
     """
 
-    def __init__(self, where: Place | None, name: str, memory: int, tasks: int) -> None:
+    def __init__(self, where: CgroupParent | None, name: str, memory: int, tasks: int) -> None:
         if where is None:
             raise OSError("there is no place for any")
         self.version = where.version
@@ -160,7 +160,7 @@ class Group:
                     break
 
 
-def sweep(where: Place, server: str) -> None:
+def sweep(where: CgroupParent, server: str) -> None:
     """Take away the groups of this server, and those of others whose guards have been killed."""
     for folder in dict.fromkeys(where.folders.values()):
         with contextlib.suppress(OSError):

@@ -20,7 +20,7 @@ class NeedsValues(Exception):
     """The run needs values that nothing can stand in for; the message says whose."""
 
 
-class Run:
+class StandinRun:
     """One run of one script, as its stand-ins see it."""
 
     def __init__(self, recorder: Any, job: dict[str, Any], overlay: Any) -> None:
@@ -75,16 +75,16 @@ class Run:
         return found
 
 
-_runs: list[Run] = []
+_runs: list[StandinRun] = []
 
 
-def begin(recorder: Any, job: dict[str, Any], overlay: Any) -> Run:
+def begin(recorder: Any, job: dict[str, Any], overlay: Any) -> StandinRun:
     """Make the run of this process, which runs one job."""
-    _runs.append(Run(recorder, job, overlay))
+    _runs.append(StandinRun(recorder, job, overlay))
     return _runs[-1]
 
 
-def run() -> Run:
+def run() -> StandinRun:
     """The run of this process."""
     return _runs[-1]
 

@@ -56,7 +56,7 @@ DIFFERENT = 256
 """Samples that differ from each other; they come again and again."""
 
 
-def advise(run: context.Run, error: BaseException) -> Schema | None:
+def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
     """The schema with the data set whose files an error says are missing."""
     if "DataLoader worker" in str(error) and not run.schema.get("alone"):
         return {**run.schema, "alone": True}
@@ -79,7 +79,7 @@ def advise(run: context.Run, error: BaseException) -> Schema | None:
     return _column(run, error)
 
 
-def _column(run: context.Run, error: BaseException) -> Schema | None:
+def _column(run: context.StandinRun, error: BaseException) -> Schema | None:
     """The column that a data set of the hub was asked for and has not."""
     message = str(error)
     found = re.search(
@@ -93,7 +93,7 @@ def _column(run: context.Run, error: BaseException) -> Schema | None:
     return with_entry(run.schema, "hub", name, [*columns, wanted]) if wanted not in columns else None
 
 
-def install(run: context.Run) -> None:
+def install(run: context.StandinRun) -> None:
     """Let the classes that the schema names do without their files; smaller batches, if it says so."""
     if run.schema.get("datasets"):
         context.when_imported("torchvision.datasets", lambda module: _torchvision(run, module))
@@ -105,12 +105,12 @@ def install(run: context.Run) -> None:
 # -- torchvision ---------------------------------------------------------------------------------
 
 
-def _torchvision(run: context.Run, module: Any) -> None:
+def _torchvision(run: context.StandinRun, module: Any) -> None:
     for name in run.schema["datasets"]:
         _without_files(run, getattr(module, name), name)
 
 
-def _without_files(run: context.Run, kind: Any, name: str) -> None:
+def _without_files(run: context.StandinRun, kind: Any, name: str) -> None:
     signature = inspect.signature(kind.__init__)
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -137,7 +137,7 @@ def _bound(signature: inspect.Signature, *given: Any) -> dict[str, Any]:
 
 
 @context.quietly
-def _keep_samples(run: context.Run, data: Any, name: str, chosen: str) -> None:
+def _keep_samples(run: context.StandinRun, data: Any, name: str, chosen: str) -> None:
     kind = KINDS[name]
     count = kind.counts.get(chosen) or next(iter(kind.counts.values()))
     count = min(count, run.schema.get("samples", count))
@@ -161,7 +161,7 @@ def _keep_samples(run: context.Run, data: Any, name: str, chosen: str) -> None:
 SPLITS = ("train", "validation", "test")
 
 
-def _hub(run: context.Run, module: Any) -> None:
+def _hub(run: context.StandinRun, module: Any) -> None:
     real = module.load_dataset
 
     def load_dataset(path: Any, *args: Any, **kwargs: Any) -> Any:
@@ -179,7 +179,7 @@ def _hub(run: context.Run, module: Any) -> None:
 
 
 @context.quietly
-def _split(run: context.Run, module: Any, name: str, split: str) -> Any:
+def _split(run: context.StandinRun, module: Any, name: str, split: str) -> Any:
     from .files import WORDS
 
     held: dict[str, Any] = {}
@@ -205,7 +205,7 @@ ALONE = {
 }
 
 
-def _loaders(run: context.Run) -> None:
+def _loaders(run: context.StandinRun) -> None:
     """Let data loaders work in the process itself, where errors say what was missing, and give smaller
     batches, if the schema says so."""
     real, most = torch.utils.data.DataLoader.__init__, run.schema.get("batch", 1 << 30)

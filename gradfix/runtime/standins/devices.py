@@ -39,7 +39,7 @@ ONE.update(MASTER_ADDR="localhost", MASTER_PORT="29500")
 """What a launcher of one process sets (the environment of ``torchrun``)."""
 
 
-def advise(run: context.Run, error: BaseException) -> Schema | None:
+def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
     """The schema with the CPU for an accelerator, or with a world of one, if the error asks for it."""
     message, trace = str(error), run.raised_in(error)
     line = context.statement(trace) if trace is not None else ""
@@ -65,7 +65,7 @@ def _through_processes(error: BaseException, line: str) -> bool:
     return re.search(r"\bdist|spawn|environ", line) is not None
 
 
-def install(run: context.Run) -> None:
+def install(run: context.StandinRun) -> None:
     """Put the CPU in the place of an accelerator, and one process in that of many, if the schema says so."""
     if run.schema.get("accelerator"):
         asked = run.schema["accelerator"] == "insisted on"
@@ -89,7 +89,7 @@ def _is_accelerator(device: Any) -> bool:
 class _OnCPU(TorchFunctionMode):
     """Keeps on the CPU what functions and methods of torch would make on an accelerator, or send there."""
 
-    def __init__(self, run: context.Run) -> None:
+    def __init__(self, run: context.StandinRun) -> None:
         super().__init__()
         self.run = run
 
@@ -125,7 +125,7 @@ class _OnCPU(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-def _asked_by_user(run: context.Run) -> bool:
+def _asked_by_user(run: context.StandinRun) -> bool:
     return run.owns(sys._getframe(2))
 
 
@@ -161,7 +161,7 @@ class _Properties:
     name, major, minor, total_memory, multi_processor_count = "CPU", 0, 0, 1 << 30, 1
 
 
-def _queries(run: context.Run, asked: bool) -> None:
+def _queries(run: context.StandinRun, asked: bool) -> None:
     """Functions of ``torch.cuda`` that raise on a machine without it; where an accelerator is ``asked`` for,
     the script itself is told that there is one."""
     cuda: Any = torch.cuda
@@ -195,7 +195,7 @@ def _queries(run: context.Run, asked: bool) -> None:
     cuda.mem_get_info = lambda *args: (1 << 30, 1 << 30)
 
 
-def _mixed_precision(run: context.Run) -> None:
+def _mixed_precision(run: context.StandinRun) -> None:
     """Scalers of gradients, which have a form for the CPU, and autocast, which computes in full precision."""
     amp: Any = torch.amp
     scaler, autocast = getattr(amp, "GradScaler", None), amp.autocast_mode.autocast
@@ -215,7 +215,7 @@ def _mixed_precision(run: context.Run) -> None:
     scaler.__init__, autocast.__init__ = scale, cast
 
 
-def _constructors(run: context.Run) -> None:
+def _constructors(run: context.StandinRun) -> None:
     """Types of tensors of an accelerator, the default type and device, and where a file is loaded to."""
     for kind in ("Float", "Double", "Long", "Int", "Short", "Byte", "Bool", "Half"):
         setattr(torch.cuda, kind + "Tensor", getattr(torch, kind + "Tensor"))
@@ -232,7 +232,7 @@ def _constructors(run: context.Run) -> None:
         torch.set_default_device = lambda device: None
 
 
-def _world_of_one(run: context.Run) -> None:
+def _world_of_one(run: context.StandinRun) -> None:
     """What a launcher of one process sets, and process groups of one member, which need no sockets."""
     run.used("a distributed training", "a world of one process")
     for name, text in ONE.items():

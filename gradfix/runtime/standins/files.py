@@ -59,7 +59,7 @@ NOTHING_FOUND = re.compile(
 """What is said where a script has looked for data, found none, and gone on."""
 
 
-def missing(run: context.Run, error: BaseException) -> Schema | None:
+def missing(run: context.StandinRun, error: BaseException) -> Schema | None:
     """The schema with the file or folder that an error says is not there."""
     if isinstance(error, NotADirectoryError) and error.filename:
         return _below_a_file(run, os.path.abspath(os.fsdecode(error.filename)))
@@ -77,7 +77,7 @@ def missing(run: context.Run, error: BaseException) -> Schema | None:
     return _with_path(run, absolute, wanted, "array" if BY_H5PY.search(str(error)) else None)
 
 
-def _below_a_file(run: context.Run, absolute: str) -> Schema | None:
+def _below_a_file(run: context.StandinRun, absolute: str) -> Schema | None:
     """The schema in which what was made up as a folder of files, and had to be one of folders, is one."""
     while (folder := os.path.dirname(absolute)) != absolute:
         if (found := _as_classes(run, folder)) is not None:
@@ -110,7 +110,9 @@ def _asking(error: BaseException) -> str:
     return str(found)
 
 
-def _with_path(run: context.Run, absolute: str, wanted: str = "", kind: str | None = None) -> Schema | None:
+def _with_path(
+    run: context.StandinRun, absolute: str, wanted: str = "", kind: str | None = None
+) -> Schema | None:
     """The schema with a file or a folder at ``absolute``, if any is made there."""
     ending = os.path.splitext(absolute)[1].lower()
     name = run.shown(absolute)
@@ -158,7 +160,7 @@ BARE = re.compile(r"""['"](png|jpe?g|npy|wav|txt)['"]""")
 READS_PICTURES = re.compile(r"\b(?:PIL|cv2|imread|imageio|skimage|torchvision)\b")
 
 
-def _ending_in(run: context.Run) -> str:
+def _ending_in(run: context.StandinRun) -> str:
     """The ending of the files that the project's code looks for: in a pattern, else in any text of it.
 
     Where it reads pictures, the name of another file is about something else.
@@ -183,7 +185,7 @@ def _ending_in(run: context.Run) -> str:
     return ".png"
 
 
-def _as_classes(run: context.Run, folder: str) -> Schema | None:
+def _as_classes(run: context.StandinRun, folder: str) -> Schema | None:
     """The schema in which the files of a folder that was made up lie in a folder for each class."""
     name = run.shown(folder)
     entry = run.schema.get("files", {}).get(name)
@@ -192,7 +194,7 @@ def _as_classes(run: context.Run, folder: str) -> Schema | None:
     return with_entry(run.schema, "files", name, {**entry, "classes": 2})
 
 
-def asked_for(run: context.Run) -> Schema | None:
+def asked_for(run: context.StandinRun) -> Schema | None:
     """The schema with the last path that the script asked for and went on without, but for checkpoints."""
     if run.recorder.steps or run.recorder.backwards:
         return None  # It trains without.
@@ -216,7 +218,7 @@ def _is_data(absolute: str) -> bool:
     )
 
 
-def advise(run: context.Run, error: BaseException) -> Schema | None:
+def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
     """The schema of a run that finds what it looked for, where an error says that it did not."""
     message, trace = str(error), run.raised_in(error)
     if "find any class folder" in message or "no classes" in message.lower():
@@ -228,7 +230,7 @@ def advise(run: context.Run, error: BaseException) -> Schema | None:
     return None
 
 
-def _classes_in_last(run: context.Run) -> Schema | None:
+def _classes_in_last(run: context.StandinRun) -> Schema | None:
     """The schema in which the folder that was made up last has a folder for each class."""
     for name in reversed(list(run.schema.get("files", {}))):
         if (found := _as_classes(run, os.path.join(run.root, name))) is not None:
@@ -236,7 +238,7 @@ def _classes_in_last(run: context.Run) -> Schema | None:
     return None
 
 
-def more(run: context.Run) -> Schema | None:
+def more(run: context.StandinRun) -> Schema | None:
     """The schema with more files in each folder: a batch may need more than there were."""
     files: dict[str, Any] = run.schema.get("files", {})
     few = {name: entry for name, entry in files.items() if entry.get("count") == COUNT}
@@ -248,13 +250,13 @@ def more(run: context.Run) -> Schema | None:
 # -- making them ---------------------------------------------------------------------------------
 
 
-def install(run: context.Run) -> None:
+def install(run: context.StandinRun) -> None:
     """Make what the schema names."""
     for name, entry in run.schema.get("files", {}).items():
         _make(run, os.path.join(run.root, name), entry)
 
 
-def _make(run: context.Run, absolute: str, entry: dict[str, Any]) -> None:
+def _make(run: context.StandinRun, absolute: str, entry: dict[str, Any]) -> None:
     place = run.overlay.upper_path(absolute)
     if entry["kind"] in ("folder", "empty folder"):
         run.overlay.make_folders(place)
@@ -276,7 +278,7 @@ WORD = {"nested": "value, shaped by its use", "array": "array", "text": "text of
 WORD.update(picture="picture", table="table")
 
 
-def _fill(run: context.Run, absolute: str, entry: dict[str, Any]) -> None:
+def _fill(run: context.StandinRun, absolute: str, entry: dict[str, Any]) -> None:
     """Put files into a folder that is made up."""
     kind, classes = _kind(entry["of"].lower()) or "text", entry.get("classes", 0)
     data = [_content(run, f"{absolute} {number}{entry['of']}", kind) for number in range(8)]
@@ -294,7 +296,7 @@ def _write(place: str, data: bytes) -> None:
 
 
 @context.quietly
-def _content(run: context.Run, absolute: str, kind: str) -> bytes:
+def _content(run: context.StandinRun, absolute: str, kind: str) -> bytes:
     name = run.shown(absolute)
     if kind == "picture":
         return picture(run, name)
@@ -305,7 +307,7 @@ def _content(run: context.Run, absolute: str, kind: str) -> bytes:
     return value.MARK + name.encode()
 
 
-def picture(run: context.Run, name: str) -> bytes:
+def picture(run: context.StandinRun, name: str) -> bytes:
     """The file of a picture: by the schema, or with classes 0 and 1 where its name speaks of masks."""
     chosen = {"side": 64, "channels": 3, **run.schema.get("pictures", {})}
     masks, side = MASKS.search("/".join(name.split("/")[-2:])), chosen["side"]

@@ -100,7 +100,7 @@ ROWS = (4096, 32768)
 """How many rows there are then, first and where those are too few as well."""
 
 
-def _more(run: context.Run, message: str) -> Schema | None:
+def _more(run: context.StandinRun, message: str) -> Schema | None:
     """More rows in tables, and elements in everything that is gone through."""
     had = value.rows_of(run)
     larger = next((one for one in ROWS if one > had), None)
@@ -113,7 +113,7 @@ def _more(run: context.Run, message: str) -> Schema | None:
     return {**run.schema, "rows": larger, "sizes": sizes}
 
 
-def advise(run: context.Run, error: BaseException) -> Schema | None:
+def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
     """The schema in which what was made up has what an error says that it lacks."""
     if not (run.schema.get("files") or run.schema.get("datasets") or run.schema.get("hub")):
         return None
@@ -134,17 +134,17 @@ def advise(run: context.Run, error: BaseException) -> Schema | None:
     return None
 
 
-def _places(run: context.Run) -> list[str]:
+def _places(run: context.StandinRun) -> list[str]:
     """The places of arrays, the latest first."""
     return [place for place in reversed(run.sizes) if place != "pictures"]
 
 
-def _tables(run: context.Run) -> list[str]:
+def _tables(run: context.StandinRun) -> list[str]:
     """The names of the files that are tables, the latest last."""
     return [name for name, entry in run.schema.get("files", {}).items() if entry["kind"] == "table"]
 
 
-def _key(run: context.Run, error: BaseException) -> Schema | None:
+def _key(run: context.StandinRun, error: BaseException) -> Schema | None:
     """A table or an archive with the name that was asked for."""
     if not isinstance(error, (KeyError, AttributeError, ValueError)):
         return None
@@ -168,7 +168,7 @@ def _key(run: context.Run, error: BaseException) -> Schema | None:
     return None
 
 
-def _header(run: context.Run, message: str) -> Schema | None:
+def _header(run: context.StandinRun, message: str) -> Schema | None:
     """A table without a line that names its columns."""
     tables = _tables(run)
     if tables and HEADER.search(message):
@@ -180,7 +180,7 @@ APART = 3
 """Columns of an array that are not among those that are met, at most."""
 
 
-def _sizes(run: context.Run, message: str) -> Iterator[Schema | None]:
+def _sizes(run: context.StandinRun, message: str) -> Iterator[Schema | None]:
     """An array with the size that was wanted in the place of the one that was met."""
     for pattern in MET_WANTED:
         found = pattern.search(message)
@@ -204,7 +204,7 @@ def _sizes(run: context.Run, message: str) -> Iterator[Schema | None]:
             yield _picture_of(run, pictures, met, wanted)
 
 
-def _picture_of(run: context.Run, pictures: list[int], met: int, wanted: int) -> Schema | None:
+def _picture_of(run: context.StandinRun, pictures: list[int], met: int, wanted: int) -> Schema | None:
     """Pictures with the channels, or as many pixels, as were wanted."""
     side, _, channels = pictures
     if met == channels and wanted in (1, 3, 4):
@@ -222,7 +222,7 @@ MOST = 1 << 17
 """Rows of an array, at most."""
 
 
-def _beyond(run: context.Run, message: str) -> Schema | None:
+def _beyond(run: context.StandinRun, message: str) -> Schema | None:
     """An array that goes as far as it is asked for."""
     found = BEYOND.search(message)
     if found is None:
@@ -237,7 +237,7 @@ def _beyond(run: context.Run, message: str) -> Schema | None:
     return None
 
 
-def _shape(run: context.Run, message: str) -> Schema | None:
+def _shape(run: context.StandinRun, message: str) -> Schema | None:
     """An array with as many elements as the shape has that it is brought into."""
     found = INTO_SHAPE.search(message)
     if found is None:
@@ -260,7 +260,7 @@ def _shape(run: context.Run, message: str) -> Schema | None:
     return None
 
 
-def _dimensions(run: context.Run, message: str) -> Schema | None:
+def _dimensions(run: context.StandinRun, message: str) -> Schema | None:
     """The array that was made last, with another number of dimensions."""
     if SCALAR.search(message):
         place = next((one for one in _places(run) if run.sizes[one]), None)
@@ -283,7 +283,7 @@ def _dimensions(run: context.Run, message: str) -> Schema | None:
     return None
 
 
-def _type(run: context.Run, message: str) -> Schema | None:
+def _type(run: context.StandinRun, message: str) -> Schema | None:
     """The array that was made last and is not yet of the type that was wanted."""
     if "Cannot handle this data type" in message and _places(run):
         return with_entry(run.schema, "types", _places(run)[0], "byte")
@@ -296,7 +296,7 @@ def _type(run: context.Run, message: str) -> Schema | None:
     return None
 
 
-def _pictures(run: context.Run, message: str) -> Schema | None:
+def _pictures(run: context.StandinRun, message: str) -> Schema | None:
     """Pictures of the next side, for a network that is made for one."""
     if "pictures" not in run.sizes:
         return None
@@ -312,7 +312,7 @@ FEW = 512
 """Samples in a data set of torchvision's, where going through all of them takes too long."""
 
 
-def smaller_batches(run: context.Run) -> Schema | None:
+def smaller_batches(run: context.StandinRun) -> Schema | None:
     """The schema with smaller batches, for a run whose time was over."""
     if not any(isinstance(one, torch.utils.data.DataLoader) for one in gc.get_objects()):
         return None

@@ -25,7 +25,7 @@ ONLY_LOG_OR_DRAW = frozenset(
 """What these do has no part in what a training computes."""
 
 
-def advise(run: context.Run, error: BaseException) -> Schema | None:
+def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
     """The schema without the module that could not be imported, if it only logs or draws."""
     if not isinstance(error, ImportError):
         return None
@@ -39,14 +39,14 @@ def advise(run: context.Run, error: BaseException) -> Schema | None:
     return None
 
 
-def install(run: context.Run) -> None:
+def install(run: context.StandinRun) -> None:
     """Let what the schema names be imported."""
     if run.schema.get("modules"):
         sys.meta_path.insert(0, _Finder(run, frozenset(run.schema["modules"])))
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    def __init__(self, run: context.Run, names: frozenset[str]) -> None:
+    def __init__(self, run: context.StandinRun, names: frozenset[str]) -> None:
         self.run, self.names = run, names
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:

@@ -9,7 +9,7 @@ from . import context
 from .schema import Schema, with_listed
 
 
-def advise(run: context.Run, error: BaseException) -> Schema | None:
+def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
     """The schema in which a package of the project is found."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         top = error.name.partition(".")[0]
@@ -20,7 +20,7 @@ def advise(run: context.Run, error: BaseException) -> Schema | None:
     return None
 
 
-def install(run: context.Run) -> None:
+def install(run: context.StandinRun) -> None:
     """Do what the schema says."""
     for folder in run.schema.get("paths", []):
         sys.path.append(folder)

@@ -44,7 +44,7 @@ MAPPING = frozenset("keys items values get pop setdefault".split())
 # -- arrays --------------------------------------------------------------------------------------
 
 
-def sizes(run: context.Run, place: str, count: int | None = None) -> list[int]:
+def sizes(run: context.StandinRun, place: str, count: int | None = None) -> list[int]:
     """The sizes of the array at a place; of a label one dimension, of anything else two by default.
 
     Args:
@@ -61,7 +61,7 @@ def sizes(run: context.Run, place: str, count: int | None = None) -> list[int]:
     return found
 
 
-def rows_of(run: context.Run) -> int:
+def rows_of(run: context.StandinRun) -> int:
     """How many rows and elements there are where nothing says it."""
     return int(run.schema.get("rows", SAMPLES))
 
@@ -80,14 +80,14 @@ def _is_label(place: str) -> bool:
     return LABEL.search(_last(place)) is not None
 
 
-def whole_numbers(run: context.Run, place: str) -> bool:
+def whole_numbers(run: context.StandinRun, place: str) -> bool:
     """Whether the array at a place holds whole numbers: labels, indices, and what had to be."""
     kind = run.schema.get("types", {}).get(place)
     return kind in ("int", "byte") if kind else bool(_is_label(place) or INDEX.search(_last(place)))
 
 
 @context.quietly
-def array(run: context.Run, place: str, count: int | None = None, number: object = 0) -> Any:
+def array(run: context.StandinRun, place: str, count: int | None = None, number: object = 0) -> Any:
     """The array of numpy's at a place: numbers from 0 to 1, or 0 and 1 where they are whole.
 
     Args:
@@ -102,7 +102,7 @@ def array(run: context.Run, place: str, count: int | None = None, number: object
     return torch.rand(shape, generator=drawn).numpy()
 
 
-def table(run: context.Run, name: str) -> str:
+def table(run: context.StandinRun, name: str) -> str:
     """The lines of a table: a column for each name that was asked for, and as many others as it takes."""
     known = run.schema.get("keys", {}).get(name, [])
     rows, width = run.schema.get("sizes", {}).get(name, [rows_of(run), max(_prime(name), len(known))])
@@ -334,7 +334,7 @@ def unpacked(frame: types.FrameType, further: int = 0) -> int | None:
 # -- who loads one -------------------------------------------------------------------------------
 
 
-def install(run: context.Run) -> None:
+def install(run: context.StandinRun) -> None:
     """Let the functions that load a file give a value for one that was made up."""
     _loader(run, pickle, "load")
     _loader(run, json, "load")
@@ -359,7 +359,7 @@ def install(run: context.Run) -> None:
     _weights(run)
 
 
-def _loader(run: context.Run, module: Any, name: str, arrays: bool = False) -> None:
+def _loader(run: context.StandinRun, module: Any, name: str, arrays: bool = False) -> None:
     """Let ``module.name`` give a value, or an array, for a file that was made up."""
     real = getattr(module, name)
 
@@ -384,7 +384,7 @@ def _new(cls: type, real: type, load: Any, args: Any, kwargs: Any) -> Any:
     return Value(made) if made is not None else object.__new__(cls)
 
 
-def _made_up(run: context.Run, source: Any) -> str | None:
+def _made_up(run: context.StandinRun, source: Any) -> str | None:
     """The name of the file that ``source`` is, a path or an open file, if its content was made up."""
     path = getattr(source, "name", source)
     if not isinstance(path, (str, os.PathLike)):
@@ -412,7 +412,7 @@ def _taking_values(name: str) -> None:
     setattr(torch, name, make)
 
 
-def _weights(run: context.Run) -> None:
+def _weights(run: context.StandinRun) -> None:
     """Let weights that are not there leave a network, or an optimizer, with those that it has."""
     for owner in (torch.nn.Module, torch.optim.Optimizer):
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gradfix.verify.checks import NO_NUMBERS, Check
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.gradients import GROWN, GROWTH, RELATIVE, compare, largest_of, nearly_equal
-from gradfix.verify.recording.records import Recording, Step, plural
+from gradfix.verify.recording.records import RecordedStep, Recording, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def surroundings(one: Recording, other: Recording) -> Surroundings:
     return Surroundings(compared, stopped, random_from, generators, buffers_from, buffers, known, unknown)
 
 
-def _buffers_apart(one: Step, other: Step, drift: float) -> tuple[tuple[str, ...], bool]:
+def _buffers_apart(one: RecordedStep, other: RecordedStep, drift: float) -> tuple[tuple[str, ...], bool]:
     """The buffers that hold something else, and whether that cannot be told of some.
 
     Whole numbers (how many batches were seen) have to be equal; others within the tolerance for gradients.

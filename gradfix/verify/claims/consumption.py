@@ -13,12 +13,12 @@ from gradfix.verify.claims.around import longest
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.course import each_step, summary
 from gradfix.verify.claims.gradients import Course, agreement, compare, follow_steps, leftover
-from gradfix.verify.recording.records import Recording, Step, plural
+from gradfix.verify.recording.records import RecordedStep, Recording, plural
 
 
 def unchanged(case: Case) -> list[Check]:
     """Whether the listed optimizers consume the same, as far as the original gets."""
-    steps = [event for event in case.before.until_crash if isinstance(event, Step)]
+    steps = [event for event in case.before.until_crash if isinstance(event, RecordedStep)]
     courses = follow_steps(
         steps,
         case.before,
@@ -47,7 +47,7 @@ def against_reference(case: Case) -> list[Check]:
     if reference is None:
         return []
     crash = case.before.crash
-    passed = [event for event in case.before.until_crash if isinstance(event, Step)]
+    passed = [event for event in case.before.until_crash if isinstance(event, RecordedStep)]
     beyond = reference.steps[len(passed) :]
     if crash is None or not beyond:
         why = f"it {summary(reference)}" if reference.optimizers else "there is no optimizer"
@@ -69,7 +69,9 @@ def against_reference(case: Case) -> list[Check]:
     return checks + _first_beyond(case, reference, passed, beyond[0])
 
 
-def _first_beyond(case: Case, reference: Recording, passed: Sequence[Step], step: Step) -> list[Check]:
+def _first_beyond(
+    case: Case, reference: Recording, passed: Sequence[RecordedStep], step: RecordedStep
+) -> list[Check]:
     """How the first step after the crash compares, if its optimizer may change."""
     index = step.optimizer
     if index in case.listed:

@@ -6,7 +6,7 @@ import ast
 from contextlib import suppress
 from dataclasses import replace
 
-from gradfix.verify.recording.records import Failure, Recording
+from gradfix.verify.recording.records import RecordedFailure, Recording
 
 
 def summary(recording: Recording) -> str:
@@ -71,7 +71,7 @@ def first_line(text: str) -> str:
     return text.splitlines()[0] if text else ""
 
 
-def until(recording: Recording, error: Failure) -> Recording:
+def until(recording: Recording, error: RecordedFailure) -> Recording:
     """The recording up to an error."""
     return replace(recording, events=recording.events[: recording.events.index(error)])
 

@@ -31,7 +31,7 @@ from gradfix.verify.claims.gradients import (
 )
 from gradfix.verify.claims.losses import Given
 from gradfix.verify.claims.verdicts import Still
-from gradfix.verify.recording.records import Backward, Recording, Step, Values, plural
+from gradfix.verify.recording.records import RecordedBackward, RecordedStep, Recording, Values, plural
 
 SUMMED = 8
 """Calls of the original whose losses one call of the fixed program may add up, at most."""
@@ -89,10 +89,10 @@ class _Versions:
         """The calls of the fixed program that differentiate at other weights than those of the original."""
 
     @cached_property
-    def mates(self) -> dict[int, tuple[Backward, ...]]:
+    def mates(self) -> dict[int, tuple[RecordedBackward, ...]]:
         """By call of the fixed program: the calls of the original that stand for it."""
         free = [call for call in self.reference.backwards if call.value is not None]
-        found: dict[int, tuple[Backward, ...]] = {}
+        found: dict[int, tuple[RecordedBackward, ...]] = {}
         known: set[str | None] = set()
         for call in self.after.backwards:
             named = [one for one in free if one.place.receiver == call.place.receiver]
@@ -114,7 +114,7 @@ class _Versions:
         one, other = _moved(self.reference), _moved(self.after)
         return bool(one) and one == other
 
-    def summands(self, free: Sequence[Backward], call: Backward) -> list[Backward]:
+    def summands(self, free: Sequence[RecordedBackward], call: RecordedBackward) -> list[RecordedBackward]:
         """The next calls of the original whose losses come to that of ``call``."""
         total: Values | None = None
         for count, one in enumerate(free[:SUMMED], start=1):
@@ -148,7 +148,7 @@ class _Versions:
         detail += f"; with the weights held still, their {known} are those of the original{at}"
         return Check("entries", "holds", detail, who)
 
-    def displaced_weights(self, steps: Sequence[Step], theirs: Sequence[Step]) -> bool:
+    def displaced_weights(self, steps: Sequence[RecordedStep], theirs: Sequence[RecordedStep]) -> bool:
         """Whether weights are not those of the original at a step, or move though they are held still."""
         if _moved(self.after) - _moved(self.reference):
             return True
@@ -163,7 +163,7 @@ class _Versions:
             for a, b in zip(one.parameters, other.parameters)
         )
 
-    def consumed(self, index: int, steps: Sequence[Step]) -> tuple[int, str | None]:
+    def consumed(self, index: int, steps: Sequence[RecordedStep]) -> tuple[int, str | None]:
         """At how many steps the losses that an optimizer consumes are those of the original; what is strange.
 
         Where the original ends early, or the claim says that losses are other ones from some step on, the
@@ -188,11 +188,11 @@ class _Versions:
         stood = {mate.index for mates in self.mates.values() for mate in mates}
         return len(stood) == len(self.reference.backwards)
 
-    def counts(self, step: Step) -> Counter[str | None]:
+    def counts(self, step: RecordedStep) -> Counter[str | None]:
         """How often a step consumes what the source calls so."""
         return Counter(self.after.backwards[f].place.receiver for f in _feeds([step]) if f != BY_HAND)
 
-    def strange(self, index: int, step: Step, turn: int) -> Iterator[str]:
+    def strange(self, index: int, step: RecordedStep, turn: int) -> Iterator[str]:
         """What a step consumes that is no loss of the original, or gives another gradient, in words."""
         for feed in sorted(_feeds([step])):
             if feed == BY_HAND:
@@ -213,13 +213,15 @@ class _Versions:
                 yield f"{_name(call)}, of which fewer terms give a gradient than in the original"
 
     @staticmethod
-    def terms(index: int, calls: Sequence[Backward]) -> int:
+    def terms(index: int, calls: Sequence[RecordedBackward]) -> int:
         """How many terms of what is differentiated reach parameters of an optimizer."""
         terms = [term for call in calls if call.through is not None for term in call.through.terms]
         reached = ({place[0] for place in term.reached if isinstance(place, tuple)} for term in terms)
         return sum(index in owners for owners in reached)
 
-    def shares_apart(self, mates: Sequence[Backward], call: Backward, index: int) -> int | None:
+    def shares_apart(
+        self, mates: Sequence[RecordedBackward], call: RecordedBackward, index: int
+    ) -> int | None:
         """The position of a parameter that a call gives another gradient than those that it stands for."""
         theirs = functools.reduce(Given.plus, (Given.by(mate, index) for mate in mates))
         ours = Given.by(call, index)
@@ -231,7 +233,7 @@ class _Versions:
                 return place
         return None
 
-    def wasted(self, index: int, steps: Sequence[Step], theirs: Sequence[Step]) -> str | None:
+    def wasted(self, index: int, steps: Sequence[RecordedStep], theirs: Sequence[RecordedStep]) -> str | None:
         """A loss of an optimizer's own whose gradients no step consumes, in words.
 
         Its own are those that it consumes, or consumes in the original. It is not the fix that wastes one
@@ -240,7 +242,7 @@ class _Versions:
         consumed, before = _feeds(self.after.steps), _feeds(theirs)
         own = {_loss(self.after.backwards[feed]) for feed in _feeds(steps) if feed != BY_HAND}
         for event in self.after.events[: self.after.events.index(steps[-1])]:
-            if not isinstance(event, Backward) or event.index in consumed:
+            if not isinstance(event, RecordedBackward) or event.index in consumed:
                 continue
             stands = {mate.index for mate in self.mates.get(event.index, ())}
             if not any(owner == index for owner, _ in event.reached) or self.untouched(steps, theirs):
@@ -249,13 +251,13 @@ class _Versions:
                 return f"no step consumes what backward call {event.index + 1}, of {_name(event)}, gives"
         return None
 
-    def untouched(self, steps: Sequence[Step], theirs: Sequence[Step]) -> bool:
+    def untouched(self, steps: Sequence[RecordedStep], theirs: Sequence[RecordedStep]) -> bool:
         """Whether all steps of an optimizer consume what they do in the original."""
         pairs = [compare(one, other, self.reference) for one, other in zip(theirs, steps)]
         same = all(found.problem is None and found.unknown is None for found in pairs)
         return same and len(steps) == len(theirs)
 
-    def missed(self, steps: Sequence[Step], theirs: Sequence[Step]) -> str | None:
+    def missed(self, steps: Sequence[RecordedStep], theirs: Sequence[RecordedStep]) -> str | None:
         """A loss of an optimizer's own that is differentiated in the original and nowhere else, in words."""
         stood = [mate for feed in _feeds(steps) for mate in self.mates.get(feed, ())]
         found = {mate.index for mates in self.mates.values() for mate in mates}
@@ -264,7 +266,7 @@ class _Versions:
         common = min(len(steps), len(theirs))
         last = self.reference.events.index(theirs[common - 1]) if common else 0
         for event in self.reference.events[:last]:
-            if isinstance(event, Backward) and event.index not in found and _loss(event) in own:
+            if isinstance(event, RecordedBackward) and event.index not in found and _loss(event) in own:
                 # What is differentiated twice there is one loss.
                 if not _terms(event) or not _terms(event) <= terms:
                     call = f"backward call {event.index + 1}, of {_name(event)}"
@@ -272,7 +274,7 @@ class _Versions:
         return None
 
 
-def _feeds(steps: Sequence[Step]) -> set[int]:
+def _feeds(steps: Sequence[RecordedStep]) -> set[int]:
     return {feed for step in steps for state in step.parameters for feed in state.feeds}
 
 
@@ -287,13 +289,13 @@ def _moved(run: Recording) -> set[tuple[int, int]]:
     return found
 
 
-def _terms(call: Backward) -> set[int]:
+def _terms(call: RecordedBackward) -> set[int]:
     return set() if call.through is None else {term.number for term in call.through.terms}
 
 
-def _loss(call: Backward) -> Loss:
+def _loss(call: RecordedBackward) -> Loss:
     return call.place.receiver, call.reached
 
 
-def _name(call: Backward) -> str:
+def _name(call: RecordedBackward) -> str:
     return call.place.receiver or f"the loss of {call.place}"

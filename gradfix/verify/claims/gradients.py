@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from gradfix.runtime.probe import BY_HAND
 from gradfix.verify.checks import NO_NUMBERS
-from gradfix.verify.recording.records import Recording, Step, Values, plural
+from gradfix.verify.recording.records import RecordedStep, Recording, Values, plural
 
 RELATIVE = 1e-5
 ABSOLUTE = 1e-7
@@ -122,7 +122,7 @@ def _same_hash(one: str | None, other: str | None) -> bool:
     return one is not None and one == other
 
 
-def compare(one: Step, other: Step, name: Recording) -> _Comparison:
+def compare(one: RecordedStep, other: RecordedStep, name: Recording) -> _Comparison:
     """Compare two steps up to the first gradient that differs."""
     if len(one.parameters) != len(other.parameters):
         return _Comparison("it owns other parameters")
@@ -167,12 +167,12 @@ def compare(one: Step, other: Step, name: Recording) -> _Comparison:
     return found
 
 
-def _finite(step: Step) -> bool:
+def _finite(step: RecordedStep) -> bool:
     return all(state.gradient is None or state.gradient.finite for state in step.parameters)
 
 
 def follow_steps(
-    steps: Iterable[Step],
+    steps: Iterable[RecordedStep],
     one: Recording,
     other: Recording,
     listed: frozenset[int],
@@ -235,8 +235,8 @@ def follow_steps(
     return courses
 
 
-def _same_digests(one: Step, other: Step) -> bool:
-    def digests(step: Step) -> list[str | None]:
+def _same_digests(one: RecordedStep, other: RecordedStep) -> bool:
+    def digests(step: RecordedStep) -> list[str | None]:
         return [state.gradient.digest if state.gradient else None for state in step.parameters]
 
     return digests(one) == digests(other)
@@ -305,7 +305,7 @@ def follow(one: Recording, other: Recording) -> dict[int, Followed] | str:
     return found
 
 
-def updates_apart(one: Step, other: Step, *, exact: Collection[int] = ()) -> int | None:
+def updates_apart(one: RecordedStep, other: RecordedStep, *, exact: Collection[int] = ()) -> int | None:
     """The position of a parameter that two steps move differently, though their gradients are equal.
 
     What was not asked for, or did not come to pass, is not known to differ. Nor is what a gradient does that
@@ -346,7 +346,7 @@ def same_gradients(one: Mapping[int, Values], other: Mapping[int, Values | None]
     )
 
 
-def leftover(steps: Sequence[Step]) -> bool:
+def leftover(steps: Sequence[RecordedStep]) -> bool:
     """Whether a step consumes a backward call's gradient that an earlier step consumed."""
     for earlier, later in itertools.pairwise(steps):
         for old, new in zip(earlier.parameters, later.parameters):

@@ -13,7 +13,7 @@ from gradfix.verify.claims.around import longest, surroundings
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.gradients import RELATIVE, Course, agreement, is_zero, largest_of, nearly_equal
 from gradfix.verify.claims.verdicts import Still
-from gradfix.verify.recording.records import Backward, Recording, Values
+from gradfix.verify.recording.records import RecordedBackward, Recording, Values
 
 
 def same_loss(case: Case, still: Still) -> list[Check]:
@@ -89,7 +89,7 @@ class Given:
     floor: dict[int, float] = field(default_factory=dict)
 
     @classmethod
-    def by(cls, call: Backward, optimizer: int) -> Given:
+    def by(cls, call: RecordedBackward, optimizer: int) -> Given:
         """What a backward call has given, of which the value is known, while the weights were held still."""
         assert call.value is not None
         shares = {place: share for (index, place), share in call.shares.items() if index == optimizer}
@@ -127,7 +127,7 @@ def _turn(after: Recording, receiver: str, optimizer: int) -> int:
     return 0
 
 
-def _calls(recording: Recording, receiver: str) -> list[Backward]:
+def _calls(recording: Recording, receiver: str) -> list[RecordedBackward]:
     return [c for c in recording.backwards if c.place.receiver == receiver and c.value is not None]
 
 

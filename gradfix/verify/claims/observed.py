@@ -8,7 +8,7 @@ from gradfix.core.codemod import Effect
 from gradfix.verify.checks import Check
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.gradients import compare, leaves_apart
-from gradfix.verify.recording.records import Graphs, Recording, Step, plural
+from gradfix.verify.recording.records import Graphs, RecordedStep, Recording, plural
 
 
 def observed(case: Case) -> list[Check]:
@@ -47,7 +47,7 @@ def _trains_otherwise(one: Recording, other: Recording) -> str | None:
     return None
 
 
-def _apart(one: Step, other: Step, name: Recording) -> bool:
+def _apart(one: RecordedStep, other: RecordedStep, name: Recording) -> bool:
     found = compare(one, other, name)
     return (
         found.problem is not None

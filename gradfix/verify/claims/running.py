@@ -10,7 +10,7 @@ from gradfix.verify.claims.around import longest
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.course import first_line, missed_by, too_few, until
 from gradfix.verify.claims.verdicts import Faults
-from gradfix.verify.recording.records import Failure, Recording
+from gradfix.verify.recording.records import RecordedFailure, Recording
 
 
 def original(case: Case) -> Check:
@@ -146,7 +146,7 @@ def further(case: Case) -> bool:
     return progress(case.after) > progress(case.before)
 
 
-def same_place(case: Case, original: Failure, fixed: Failure) -> bool:
+def same_place(case: Case, original: RecordedFailure, fixed: RecordedFailure) -> bool:
     """Whether two errors come from the same statement, though lines may have moved."""
     if original.place.line is None or fixed.place.line is None:
         return (original.place.file, original.place.file_line) == (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gradfix.verify.checks import COMPARISONS, CONTRADICTION, Check
-from gradfix.verify.recording.records import Failure, Recording
+from gradfix.verify.recording.records import RecordedFailure, Recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Faults:
     kinds: frozenset[str] = frozenset()
     """The errors that they are about."""
 
-    def explain(self, error: Failure) -> bool:
+    def explain(self, error: RecordedFailure) -> bool:
         """Whether an error comes of one of them."""
         return error.kind in self.kinds or any(error.place.covers(line) for line in self.lines)
 

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from gradfix.verify.recording.records import Recording, Step, Values
+from gradfix.verify.recording.records import RecordedStep, Recording, Values
 
 MOVED = 0.1
 """How far apart two courses of a tensor may be, relative to the longer way that it has gone."""
@@ -89,7 +89,7 @@ def _buffers(run: Recording) -> dict[str, list[Values]]:
     return _courses(run, lambda step: step.buffers)
 
 
-def _courses(run: Recording, of: Callable[[Step], Mapping[str, Values]]) -> dict[str, list[Values]]:
+def _courses(run: Recording, of: Callable[[RecordedStep], Mapping[str, Values]]) -> dict[str, list[Values]]:
     """By tensor: the values that it takes on, one after the other, at whichever steps that is seen."""
     found: dict[str, list[Values]] = {}
     last: Mapping[str, Values] = {}

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 from gradfix.core import intent
 from gradfix.verify import claims
-from gradfix.verify.recording.records import ParameterState, Place, Recording, Step, Values, plural
+from gradfix.verify.recording.records import (
+    ParameterState,
+    RecordedStep,
+    Recording,
+    SourceLocation,
+    Values,
+    plural,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +107,11 @@ def schedules_of(run: Recording, optimizer: int) -> bool:
     return len(steps) < 3 or len({step.settings for step in steps}) > 1
 
 
-def clips_of(step: Step) -> str:
+def clips_of(step: RecordedStep) -> str:
     return "; ".join(step.clips) or "not at all"
 
 
-def _bit_for_bit(one: Step, other: Step) -> set[int]:
+def _bit_for_bit(one: RecordedStep, other: RecordedStep) -> set[int]:
     """The positions of parameters with which two steps begin at the very same value and gradient."""
 
     def digests(state: ParameterState) -> tuple[str, str | None]:
@@ -129,7 +136,7 @@ def _other_count(one: Recording, other: Recording, mine: int, theirs: int) -> bo
     return theirs > mine + more or theirs < mine - fewer
 
 
-def _unused(run: Recording) -> list[Place]:
+def _unused(run: Recording) -> list[SourceLocation]:
     """Where backward calls are whose gradients are cleared before any step consumes them."""
     used = {feed for step in run.steps for state in step.parameters for feed in state.feeds}
     last = max(used, default=-1)
@@ -161,11 +168,11 @@ def settings_apart(one: Recording, other: Recording) -> str | None:
     return None
 
 
-def gradients_of(step: Step) -> dict[int, Values | None]:
+def gradients_of(step: RecordedStep) -> dict[int, Values | None]:
     return {place: state.gradient for place, state in enumerate(step.parameters)}
 
 
-def consumed_at(step: Step) -> dict[int, Values | None]:
+def consumed_at(step: RecordedStep) -> dict[int, Values | None]:
     """What a step consumes, as it was before it was clipped."""
     return {
         place: g if g is None or step.scale in (0.0, 1.0) else g.times(1 / step.scale)

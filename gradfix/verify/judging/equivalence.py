@@ -15,10 +15,10 @@ from gradfix.verify.judging.differences import (
     outdated,
     retains,
 )
-from gradfix.verify.judging.passes import Counts, Passes, common
+from gradfix.verify.judging.passes import Counts, Rounds, common
 from gradfix.verify.judging.results import Repair
 from gradfix.verify.judging.trial import Trial
-from gradfix.verify.recording.records import Recording, Step, plural
+from gradfix.verify.recording.records import RecordedStep, Recording, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _alone(trial: Trial, repair: Repair, optimizer: int) -> Apart | None:
     first = trial.seeds[0]
 
     def its(run: Recording) -> Recording:
-        mine = (e for e in run.events if not isinstance(e, Step) or e.optimizer == optimizer)
+        mine = (e for e in run.events if not isinstance(e, RecordedStep) or e.optimizer == optimizer)
         return replace(run, events=tuple(mine))
 
     model, run = (
@@ -172,7 +172,7 @@ def _moved(trial: Trial, repair: Repair) -> Apart | None:
     return _moved_in(trial, repair, passes, whole[0]) or _moved_in(trial, repair, passes.later(), None)
 
 
-def _moved_in(trial: Trial, repair: Repair, passes: Passes, still: Recording | None) -> Apart | None:
+def _moved_in(trial: Trial, repair: Repair, passes: Rounds, still: Recording | None) -> Apart | None:
     """What differs in the resting ones of these passes, in which all optimizers of ``still`` should step.
 
     In the other passes networks see others that were moved before, if those step first. So they are compared

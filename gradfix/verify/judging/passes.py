@@ -10,21 +10,21 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gradfix.verify.recording.records import Recording, Step
+from gradfix.verify.recording.records import RecordedStep, Recording
 
 Counts = tuple[int, ...]
 """By optimizer: how many steps it has taken."""
 
 
 @dataclass(frozen=True, slots=True)
-class Passes:
+class Rounds:
     """Where the passes of two versions end."""
 
     ends: tuple[Counts, ...]
 
-    def later(self) -> Passes:
+    def later(self) -> Rounds:
         """The same, but the first two passes are taken for one, so that moving ones rest and the reverse."""
-        return Passes(self.ends[1:])
+        return Rounds(self.ends[1:])
 
     def moving(self) -> tuple[Counts, ...]:
         """By optimizer: the numbers of its last steps in every other pass, the first one among them."""
@@ -41,7 +41,7 @@ class Passes:
         taken: Counter[int] = Counter()
 
         def stays(event: object) -> bool:
-            if not isinstance(event, Step):
+            if not isinstance(event, RecordedStep):
                 return True
             number = taken[event.optimizer] + 1
             # What has no end is an evaluation within a step that follows.
@@ -51,7 +51,7 @@ class Passes:
         return replace(run, events=tuple(event for event in run.events if stays(event)))
 
 
-def common(one: Recording, other: Recording) -> Passes:
+def common(one: Recording, other: Recording) -> Rounds:
     """The passes of two runs that recorded what each step makes of the weights."""
     mine, theirs = _counts(one), set(_counts(other))
     last = mine[-1] if mine else ()
@@ -61,7 +61,7 @@ def common(one: Recording, other: Recording) -> Passes:
         waited = [index for index, total in enumerate(last) if total > begun[index]]
         if counts in theirs and all(counts[index] > begun[index] for index in waited):
             ends.append(counts)
-    return Passes(tuple(ends))
+    return Rounds(tuple(ends))
 
 
 def _counts(run: Recording) -> Sequence[Counts]:

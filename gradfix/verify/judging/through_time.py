@@ -22,7 +22,7 @@ from gradfix.verify.judging.equivalence import goes_stale
 from gradfix.verify.judging.passes import common
 from gradfix.verify.judging.results import Repair
 from gradfix.verify.judging.trial import Trial
-from gradfix.verify.recording.records import Backward, Recording, Step, Values
+from gradfix.verify.recording.records import RecordedBackward, RecordedStep, Recording, Values
 
 
 def _idle(run: Recording) -> bool:
@@ -82,7 +82,7 @@ def compared_through_time(trial: Trial, repairs: Sequence[Repair]) -> str | Apar
 FARTHER = "it goes back through more passes than the run of the original has"
 
 
-def _beyond(whole: Recording, held: Recording, steps: Sequence[Step]) -> Apart | None:
+def _beyond(whole: Recording, held: Recording, steps: Sequence[RecordedStep]) -> Apart | None:
     """Whether the first step may sum more passes than the run of the original was left to make."""
     if whole.ending == "finished" or len(held.backwards) >= len(whole.backwards):
         return None
@@ -98,7 +98,7 @@ def _beyond(whole: Recording, held: Recording, steps: Sequence[Step]) -> Apart |
 
 
 def _cut_as_seldom(
-    trial: Trial, repairs: Sequence[Repair], seed: int, steps: Sequence[Step], length: int
+    trial: Trial, repairs: Sequence[Repair], seed: int, steps: Sequence[RecordedStep], length: int
 ) -> Apart | None:
     """What differs from gradfix's own fixes, made to cut the graph every ``length`` passes only.
 
@@ -159,7 +159,7 @@ def _segments(model: Recording, optimizer: int, length: int) -> list[dict[int, V
     return sums
 
 
-def _added(calls: Iterable[Backward], optimizer: int) -> dict[int, Values]:
+def _added(calls: Iterable[RecordedBackward], optimizer: int) -> dict[int, Values]:
     """What backward calls add to the gradients of an optimizer."""
     added: dict[int, Values] = {}
     for call in calls:
@@ -167,7 +167,7 @@ def _added(calls: Iterable[Backward], optimizer: int) -> dict[int, Values]:
     return added
 
 
-def _add(total: dict[int, Values], call: Backward, optimizer: int) -> None:
+def _add(total: dict[int, Values], call: RecordedBackward, optimizer: int) -> None:
     """Add what one backward call adds."""
     for (index, place), share in call.shares.items():
         if index == optimizer:
@@ -178,7 +178,7 @@ def _total(losses: Sequence[Values | None]) -> float:
     return abs(sum(value.exact[0] for value in losses if value is not None and value.exact))
 
 
-def _goes_on(whole: Recording, held: Recording, steps: Sequence[Step], length: int) -> bool:
+def _goes_on(whole: Recording, held: Recording, steps: Sequence[RecordedStep], length: int) -> bool:
     """Whether all steps do what the first one does, each with the passes after those of the one before.
 
     Where a graph is cut between them the original's own holds more, so gradients are not comparable. But what

@@ -19,7 +19,7 @@ from gradfix.verify.judging.results import Judgement, Mistake, Repair, Verdict
 from gradfix.verify.obstacles import why_not
 from gradfix.verify.pairing import Numbers, paired
 from gradfix.verify.recording.noise import noisy
-from gradfix.verify.recording.records import Backward, Event, Recording, Step
+from gradfix.verify.recording.records import RecordedBackward, RecordedEvent, RecordedStep, Recording
 from gradfix.verify.reruns import completed, dithered, farther, short
 from gradfix.verify.runner import Runner
 from gradfix.verify.slicing import affected
@@ -209,10 +209,10 @@ def _turn(run: Recording, like: Recording) -> list[int] | None:
 def _in_order(run: Recording, turn: Sequence[int]) -> Recording:
     """``run`` with other numbers for its optimizers."""
 
-    def moved(event: Event) -> Event:
-        if isinstance(event, Step):
+    def moved(event: RecordedEvent) -> RecordedEvent:
+        if isinstance(event, RecordedStep):
             return replace(event, optimizer=turn[event.optimizer])
-        if isinstance(event, Backward):
+        if isinstance(event, RecordedBackward):
             reached = frozenset((turn[index], place) for index, place in event.reached)
             shares = {(turn[index], place): share for (index, place), share in event.shares.items()}
             return replace(event, reached=reached, shares=shares)

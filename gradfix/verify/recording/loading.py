@@ -18,17 +18,17 @@ from gradfix.runtime.probe import BY_HAND
 from gradfix.runtime.probe.coverage import Piece
 from gradfix.system import hostile
 from gradfix.verify.recording.records import (
-    Backward,
     Draws,
     Ending,
-    Event,
-    Failure,
     Graphs,
-    Optimizer,
     ParameterState,
-    Place,
+    RecordedBackward,
+    RecordedEvent,
+    RecordedFailure,
+    RecordedOptimizer,
+    RecordedStep,
     Recording,
-    Step,
+    SourceLocation,
     Values,
 )
 from gradfix.verify.recording.source import Source
@@ -107,19 +107,19 @@ class _Loader:
         given = {self.clean(name): self.given(entry) for name, entry in changed.items()}
         return {**known, **given} if given else known
 
-    def place(self, at: dict[str, Any]) -> Place:
+    def place(self, at: dict[str, Any]) -> SourceLocation:
         inner = at["inner"] or {}
         if at["script"] is None:
-            return Place(None, file=inner.get("file"), file_line=inner.get("line"))
+            return SourceLocation(None, file=inner.get("file"), file_line=inner.get("line"))
         line = at["script"][0]
         first, last = self.source.statement(line)
         receiver = None if inner else self.source.receiver(at["script"], at["tensor"])
-        return Place(line, first, last, receiver, inner.get("file"), inner.get("line"))
+        return SourceLocation(line, first, last, receiver, inner.get("file"), inner.get("line"))
 
-    def event(self, raw: dict[str, Any], backwards: int) -> Event:
+    def event(self, raw: dict[str, Any], backwards: int) -> RecordedEvent:
         place = self.place(raw["at"])
         if raw["event"] == "backward":
-            return Backward(
+            return RecordedBackward(
                 index=backwards,
                 place=place,
                 retain=raw["retain"],
@@ -151,7 +151,7 @@ class _Loader:
             self.settings[index] = self.clean(raw.get("settings", self.settings.get(index, "")))
             random = Draws(*raw["random"])
             clips = [(self.clean(how), float(factor)) for how, factor in raw.get("clips", ())]
-            return Step(
+            return RecordedStep(
                 index,
                 place,
                 random,
@@ -166,7 +166,7 @@ class _Loader:
                 settings=self.settings[index],
                 graphs=_graphs(raw.get("graphs")),
             )
-        return Failure(
+        return RecordedFailure(
             kind=raw["kind"],
             type=raw["type"],
             message=self.clean(raw["message"]),
@@ -175,7 +175,9 @@ class _Loader:
             place=place,
         )
 
-    def through(self, raw: dict[str, Any] | None, index: int, place: Place) -> ledger.BackwardCall | None:
+    def through(
+        self, raw: dict[str, Any] | None, index: int, place: SourceLocation
+    ) -> ledger.BackwardCall | None:
         """What a backward call went through (see ``traversal.py``)."""
         if raw is None:
             return None
@@ -206,12 +208,14 @@ class _Loader:
         cut = call(ledger.GradientFlow(used, below), raw["cut"]["terms"])
         return call(flow, firsts, constants=flow.reached(raw["constants"]), cut=cut)
 
-    def optimizer(self, raw: dict[str, Any], index: int) -> Optimizer:
+    def optimizer(self, raw: dict[str, Any], index: int) -> RecordedOptimizer:
         place = self.place(raw["at"])
         name = self.source.constructed(raw["at"]["script"]) if place.line and not place.file else None
         name = name or f"the {raw['kind']} of {place}"
         shapes = tuple(tuple(shape) for shape in raw["shapes"])
-        return Optimizer(index, raw["kind"], place, name, tuple(raw["parameters"]), raw["settings"], shapes)
+        return RecordedOptimizer(
+            index, raw["kind"], place, name, tuple(raw["parameters"]), raw["settings"], shapes
+        )
 
 
 def _closed(below: Sequence[Sequence[int]]) -> list[frozenset[int]]:
@@ -274,8 +278,8 @@ def _load(
     folder: Path, source: str, seed: int, fallback: tuple[Ending, str], watched: Collection[Piece]
 ) -> Recording:
     loader = _Loader(folder, source)
-    events: list[Event] = []
-    optimizers: list[Optimizer] = []
+    events: list[RecordedEvent] = []
+    optimizers: list[RecordedOptimizer] = []
     standins: list[str] = []
     reached: set[Piece] = set()
     scouted = (0, 0)
@@ -305,7 +309,7 @@ def _load(
             case "stepped":
                 last = max(i for i, one in enumerate(events) if _steps(one, raw["optimizer"]))
                 after = tuple(loader.given(entry) for entry in raw["weights"])
-                events[last] = replace(cast(Step, events[last]), after=after)
+                events[last] = replace(cast(RecordedStep, events[last]), after=after)
             case _:
                 events.append(loader.event(raw, backwards))
                 backwards += raw["event"] == "backward"
@@ -316,7 +320,7 @@ def _load(
         if names[optimizer.name] > 1:
             name = f"{optimizer.name} #{turns[optimizer.name]}"
             optimizers[optimizer.index] = replace(optimizer, name=name)
-    failures = [event for event in events if isinstance(event, Failure)]
+    failures = [event for event in events if isinstance(event, RecordedFailure)]
     raised = end.get("raised")
     return Recording(
         source=source,
@@ -351,8 +355,8 @@ def _piece(raw: Sequence[int]) -> Piece:
     return line, column, last, end
 
 
-def _steps(event: Event, optimizer: int) -> bool:
-    return isinstance(event, Step) and event.optimizer == optimizer
+def _steps(event: RecordedEvent, optimizer: int) -> bool:
+    return isinstance(event, RecordedStep) and event.optimizer == optimizer
 
 
 def _check(recording: Recording) -> None:
@@ -363,7 +367,7 @@ def _check(recording: Recording) -> None:
     """
     backwards = 0
     for event in recording.events:
-        if isinstance(event, Step):
+        if isinstance(event, RecordedStep):
             if not 0 <= event.optimizer < len(recording.optimizers):
                 raise Forged("a step of no optimizer")
             if not 0.0 <= event.scale <= 1.0:
@@ -379,7 +383,7 @@ def _check(recording: Recording) -> None:
                 raise Forged("a number that is none")
             if not all(isinstance(text, str) for text in (*digests, *event.buffers, *event.others)):
                 raise Forged("what is no text stands for one")
-        elif isinstance(event, Backward):
+        elif isinstance(event, RecordedBackward):
             backwards += 1
             if any(not 0 <= index < len(recording.optimizers) for index, _ in event.reached):
                 raise Forged("a parameter of no optimizer")
@@ -397,5 +401,5 @@ def _check(recording: Recording) -> None:
         raise Forged("no time was taken")
 
 
-def _failures(recording: Recording) -> Iterator[Failure]:
-    return (event for event in recording.events if isinstance(event, Failure))
+def _failures(recording: Recording) -> Iterator[RecordedFailure]:
+    return (event for event in recording.events if isinstance(event, RecordedFailure))

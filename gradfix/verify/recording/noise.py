@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from gradfix.verify.recording.records import Backward, Event, ParameterState, Recording, Step, Values
+from gradfix.verify.recording.records import (
+    ParameterState,
+    RecordedBackward,
+    RecordedEvent,
+    RecordedStep,
+    Recording,
+    Values,
+)
 
 
 def noisy(run: Recording, *dithered: Recording) -> Recording:
@@ -21,11 +28,11 @@ def _noisier(run: Recording, dithered: Recording) -> Recording:
     }
     calls = list(dithered.backwards)[::-1]
 
-    def known(event: Event) -> Event:
-        if isinstance(event, Step) and mates.get(event.optimizer):
+    def known(event: RecordedEvent) -> RecordedEvent:
+        if isinstance(event, RecordedStep) and mates.get(event.optimizer):
             pairs = zip(event.parameters, mates[event.optimizer].pop().parameters)
             return replace(event, parameters=tuple(_doubtful(a, b) for a, b in pairs))
-        if isinstance(event, Backward) and calls:
+        if isinstance(event, RecordedBackward) and calls:
             other = calls.pop()
             noise = {
                 place: max(event.noise.get(place, 0.0), _noise(share, other.shares.get(place)))

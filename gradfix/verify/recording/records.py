@@ -26,7 +26,7 @@ by a failure of the recorder."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """Where in the user's code something happened."""
 
     line: int | None
@@ -137,13 +137,13 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Optimizer:
+class RecordedOptimizer:
     """An optimizer of the run; its index counts constructions."""
 
     index: int
     kind: str
     """The class's name."""
-    place: Place
+    place: SourceLocation
     """Where it was constructed."""
     name: str
     """What the script calls it, or its kind and line."""
@@ -156,12 +156,12 @@ class Optimizer:
 
 
 @dataclass(frozen=True, slots=True)
-class Backward:
+class RecordedBackward:
     """A backward call that succeeded."""
 
     index: int
     """Counts successful backward calls."""
-    place: Place
+    place: SourceLocation
     retain: bool
     """Whether the script asked to retain the graph, as it does when it asks for a graph of the gradients."""
     value: Values | None
@@ -236,11 +236,11 @@ referred to, and, when a run ends, how many references there are to tensors with
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecordedStep:
     """An optimizer consumes gradients (for a closure: one evaluation of it)."""
 
     optimizer: int
-    place: Place
+    place: SourceLocation
     random: Draws
     parameters: tuple[ParameterState, ...]
     buffers: Mapping[str, Values] = field(default_factory=dict)
@@ -270,7 +270,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class RecordedFailure:
     """An exception: every one that autograd raised, caught or not, and the one that ended the run."""
 
     kind: Kind
@@ -280,7 +280,7 @@ class Failure:
     missing: str
     """The file or module that was missing, where the exception names one."""
     during: Literal["backward", "grad", "script"]
-    place: Place
+    place: SourceLocation
     """For :attr:`during` other than ``script``, the place of the call."""
 
     @property
@@ -288,12 +288,12 @@ class Failure:
         """Whether autograd raised it."""
         return self.kind != "other" or self.during != "script"
 
-    def same_as(self, other: Failure) -> bool:
+    def same_as(self, other: RecordedFailure) -> bool:
         """Whether it is the same error, whatever the line."""
         return (self.kind, self.type, self.message) == (other.kind, other.type, other.message)
 
 
-Event = Backward | Step | Failure
+RecordedEvent = RecordedBackward | RecordedStep | RecordedFailure
 
 
 @dataclass(frozen=True)
@@ -308,9 +308,9 @@ class Recording:
     torch: str
     """Version of torch, empty if the run did not get that far."""
     python: str
-    optimizers: tuple[Optimizer, ...]
-    events: tuple[Event, ...]
-    uncaught: Failure | None
+    optimizers: tuple[RecordedOptimizer, ...]
+    events: tuple[RecordedEvent, ...]
+    uncaught: RecordedFailure | None
     """The exception that ended the run."""
     leaves: Mapping[str, Values | None]
     """Without an optimizer: the gradients of all leaves when the run ended by itself or by an error."""
@@ -334,26 +334,26 @@ class Recording:
     """How many steps and backward calls it took a run that only scouts to come to what it was looking for."""
 
     @cached_property
-    def backwards(self) -> tuple[Backward, ...]:
+    def backwards(self) -> tuple[RecordedBackward, ...]:
         """The successful backward calls, in order."""
-        return tuple(event for event in self.events if isinstance(event, Backward))
+        return tuple(event for event in self.events if isinstance(event, RecordedBackward))
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[RecordedStep, ...]:
         """The steps of all optimizers, in order."""
-        return tuple(event for event in self.events if isinstance(event, Step))
+        return tuple(event for event in self.events if isinstance(event, RecordedStep))
 
-    def steps_of(self, optimizer: int) -> tuple[Step, ...]:
+    def steps_of(self, optimizer: int) -> tuple[RecordedStep, ...]:
         """The steps of one optimizer, in order."""
         return tuple(step for step in self.steps if step.optimizer == optimizer)
 
     @cached_property
-    def crash(self) -> Failure | None:
+    def crash(self) -> RecordedFailure | None:
         """The first error that autograd raised, caught by the script or not."""
-        return next((e for e in self.events if isinstance(e, Failure) and e.autograd), None)
+        return next((e for e in self.events if isinstance(e, RecordedFailure) and e.autograd), None)
 
     @cached_property
-    def until_crash(self) -> tuple[Event, ...]:
+    def until_crash(self) -> tuple[RecordedEvent, ...]:
         """The events before :attr:`crash`, all events if there is none."""
         return self.events[: self.events.index(self.crash)] if self.crash else self.events
 

@@ -18,7 +18,7 @@ IMPORTING = 60
 """Seconds that an interpreter may take to import torch, where each run has one of its own."""
 
 
-class Stranger:
+class UntrustedInterpreter:
     """An interpreter of which nothing may run outside the sandbox.
 
     Args:
