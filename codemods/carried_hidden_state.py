@@ -147,31 +147,31 @@ def _finding(program: Program, carried: Carried) -> Finding:
     for node, edge in failure.route:
         if edge is not None and _current(node, event) and not _current(edge.node, event):
             place = edge.operand if edge.operand is not None else node.site
-            notes.append(note(place, "the state of the pass before comes in here, with its graph"))
+            notes.append(note(place, "the state of the previous iteration, which still has its graph"))
             break
     if failure.kind == "E1":
-        notes.append(note(failure.culprit.site, "the backward of the pass before has freed that graph"))
-        why = "which its backward has freed"
+        notes.append(note(failure.culprit.site, "the backward of the previous iteration freed that graph"))
+        why = "which their backward has already freed"
     else:
         notes.append(
-            note(failure.culprit.site, "this changes weights that the graph of an earlier pass saved")
+            note(failure.culprit.site, "this modifies weights that the graph of the earlier iteration needs")
         )
-        why = "whose weights a step has changed since"
-    notes.append(note(event.site, "this backward goes through the earlier passes as well: autograd raises"))
+        why = "and the weights that it needs have been modified since"
+    notes.append(note(event.site, "this backward also goes through the earlier iterations: autograd raises"))
     verb = "carry" if len(carried.values) > 1 else "carries"
     growing = [name for name, value in carried.values.items() if _grows(carried, value)]
     if growing:
-        why += f"; `{growing[0]}` grows from pass to pass, and has to be cleared"
+        why += f"; `{growing[0]}` grows in every iteration and is never cleared"
     moved = [name for name in carried.values if _only_moved(program, carried, name)]
     advice = ""
     if moved:
         advice = (
-            f"compute `{moved[0]}` under a new name, from what it was before the loop, if each pass should "
-            "begin anew; detach it once for each pass, if it is a state that goes on"
+            f"if each iteration should start from the value before the loop, do not assign to `{moved[0]}` "
+            "itself; if it is a state that goes on, detach it once per iteration"
         )
     return Finding(
         "carried-hidden-state",
-        f"{names} {verb} the graph of earlier passes of the loop into `{receiver(program, event)}`, {why}",
+        f"{names} {verb} the graph of earlier iterations into `{receiver(program, event)}`, {why}",
         Span.of(event.site),
         tuple(notes),
         offered([] if growing or moved else _fixes(program, carried)),
@@ -302,7 +302,7 @@ def _fixes(program: Program, carried: Carried) -> Iterator[Fix]:
         for dropped in [retain, []] if retain else [[]]:
             suffix = " and drop retain_graph=True" if dropped else ""
             yield Fix(
-                f"detach {names} once for each pass{suffix}", Effect.REPAIRS, (*detach, *dropped), claim
+                f"detach {names} once per iteration{suffix}", Effect.REPAIRS, (*detach, *dropped), claim
             )
 
 

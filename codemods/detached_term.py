@@ -57,20 +57,20 @@ def _finding(program: Program, one: DeadTerm) -> Finding:
     loss, cut, term = receiver(program, one.backward), one.cut, _place(one.term)
     name = stepped(program, one.optimizer) or "the optimizer"
     ends = (
-        "this gradient has no graph of its own: `create_graph=True` is missing"
+        "this gradient has no graph: `create_graph=True` is missing"
         if of_gradient(cut)
-        else "what is computed of it has no graph from here on"
+        else "the graph ends here"
         if cut.recorded
-        else "this is computed while no graphs are recorded"
+        else "this is computed with gradients disabled"
     )
     notes = [note(cut.site, ends)]
     if isinstance(term, (ast.expr, ast.stmt)) and line(term) > 0:
-        here = "it is added here as a constant" if one.given is None else "no step consumes gradients of this"
+        here = "added here without a graph" if one.given is None else "no optimizer uses gradients from this"
         notes.append(note(term, here))
-    notes.append(note(one.backward.site, f"`{name}` gets nothing of that term of `{loss}`"))
-    what = "a penalty on a gradient" if of_gradient(cut) else f"a term of `{loss}`"
-    way = "is a constant" if one.given is None else "is cut off"
-    message = f"{what} {way}: it was computed of what `{loss}` trains, and trains nobody"
+    notes.append(note(one.backward.site, f"`{name}` gets no gradient from that term of `{loss}`"))
+    what = f"the gradient penalty in `{loss}`" if of_gradient(cut) else f"a term of `{loss}`"
+    way = "has no graph" if one.given is None else "is computed from a detached tensor"
+    message = f"{what} {way}: it changes the value of the loss, but no parameter gets a gradient from it"
     site = cut.site
     assert isinstance(site, (ast.expr, ast.stmt))
     return Finding("detached-term", message, Span.of(site), tuple(notes), _fixes(program, one))
@@ -87,10 +87,10 @@ def _fixes(program: Program, one: DeadTerm) -> tuple[Fix, ...]:
         return ()
     if of_gradient(one.cut):
         code = creating_graph(program, site)
-        words = f"compute it with `create_graph=True`, so that `{shown(program, site)}` can be learned from"
+        words = f"compute `{shown(program, site)}` with `create_graph=True`"
     elif site is one.given and isinstance(site.func, ast.Attribute) and site.func.attr == "detach":
         code = program.segment(site.func.value)
-        words = f"let `{receiver(program, one.backward)}` run through `{shown(program, site.func.value)}`"
+        words = f"use `{shown(program, site.func.value)}` without `detach()`"
     else:
         return ()
     if code is None:

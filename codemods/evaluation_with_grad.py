@@ -141,19 +141,20 @@ def _outermost(program: Program, found: list[Wasted]) -> dict[Phase, list[ast.AS
 
 def _finding(phase: Phase, calls: list[ast.AST], torch: str, loss: bool) -> Finding:
     what = f"`{phase.name}`" if isinstance(phase, ast.FunctionDef) else "this loop"
-    notes = [note(call, "what is computed here has a graph, which nothing walks") for call in calls[:SHOWN]]
+    notes = [note(call, "this builds a graph, and no backward uses it") for call in calls[:SHOWN]]
     if loss:
         return Finding(
             "evaluation-with-grad",
-            f"{what} is named for a loss, or stands where losses do, and no backward reaches it",
+            f"{what} looks like a loss, and no backward uses what it computes",
             _head(phase),
             tuple(notes),
-            advice="add it to the loss that it belongs to, or run it under no_grad if it is for the log",
+            advice="add it to the loss it belongs to, or run it under `no_grad` if it is only logged",
             severity=Severity.INFO,
         )
     return Finding(
         "evaluation-with-grad",
-        f"{what} only evaluates, with grad enabled: each forward keeps its activations for no backward",
+        f"{what} only evaluates, but with gradients enabled: each forward keeps its activations in memory "
+        "for a backward that never comes",
         _head(phase),
         tuple(notes),
         (_fix(phase, torch),),
@@ -186,7 +187,7 @@ def _fix(phase: Phase, torch: str) -> Fix:
     if isinstance(phase, ast.FunctionDef):
         edits: tuple[Edit, ...] = (Decorate(Span.of(phase), code),)
         return Fix(f"decorate it with {code}", Effect.PRESERVES, edits, only_cuts=True)
-    return Fix(f"run it within {code}", Effect.PRESERVES, (Enclose(Span.of(phase), code),), only_cuts=True)
+    return Fix(f"run it under {code}", Effect.PRESERVES, (Enclose(Span.of(phase), code),), only_cuts=True)
 
 
 # ---------------------------------------------------------------------------- what a run shows

@@ -76,17 +76,15 @@ def _finding(program: Program, event: Exhausted) -> Finding:
     assert isinstance(site, (ast.expr, ast.stmt)) and isinstance(made, (ast.expr, ast.stmt))
     notes = []
     if made.lineno > 0:
-        notes.append(note(made, "this gives a generator, which can be gone through once"))
+        notes.append(note(made, "this is a generator: it can be iterated over only once"))
     if event.spent is not site:
-        notes.append(note(event.spent, "this goes through it"))
-    again = (
-        "this finds nothing left in it" if event.spent is not site else "the second pass finds nothing left"
-    )
+        notes.append(note(event.spent, "this iterates over it"))
+    again = "it is empty here" if event.spent is not site else "from the second iteration on it is empty"
     notes.append(note(site, again))
     what = shown(program, made)
     return Finding(
         "exhausted-parameters",
-        f"`{what}` is a generator that has been gone through: there are no parameters left in it",
+        f"`{what}` is a generator that has already been used up: it yields no parameters here",
         Span.of(site),
         tuple(notes),
         _fixes(program, event),

@@ -150,18 +150,23 @@ def _made_constant(program: Program, event: Backward, updates: list[ast.Assign])
     """What to say of weights that an update under ``no_grad`` binds anew, as data."""
     first = updates[0]
     assert isinstance(first.targets[0], ast.Name)
-    notes = [note(one.value, "what is computed under `no_grad` requires no gradient") for one in updates]
-    notes.append(note(event.site, "there is no graph from the second pass on"))
+    notes = [note(one.value, "computed under `no_grad`, this does not require grad") for one in updates]
+    notes.append(note(event.site, "from the second iteration on there is no graph"))
     edits = [
         ReplaceExpression(
             Span.of(one.value), call_method(program.segment(one.value), one.value, "requires_grad_")
         )
         for one in updates
     ]
-    fix = Fix("make a leaf of each new value", Effect.REPAIRS, tuple(edits), Claim("E3", line(event.site)))
+    fix = Fix(
+        "make each new value a leaf that requires grad",
+        Effect.REPAIRS,
+        tuple(edits),
+        Claim("E3", line(event.site)),
+    )
     return Finding(
         "gradient-of-non-leaf",
-        f"`{first.targets[0].id}` is bound anew under `no_grad`, and requires no gradient any more",
+        f"`{first.targets[0].id}` is reassigned under `no_grad`, and does not require grad any more",
         Span.of(first),
         tuple(notes),
         offered([fix]),
@@ -229,14 +234,14 @@ def _copied(program: Program, call: ast.Call, moved: ast.Call, backward: Backwar
     if plain is not None and program.segment(moved).count(program.segment(call)) == 1:
         text = program.segment(moved).replace(program.segment(call), plain)
         edit = ReplaceExpression(Span.of(moved), f"{text}.requires_grad_()")
-        fixes.append(Fix("make a leaf of what has been moved", Effect.PRESERVES, (edit,)))
+        fixes.append(Fix("call `requires_grad_()` after the move to the device", Effect.PRESERVES, (edit,)))
     return Finding(
         "gradient-of-non-leaf",
-        f"`{what}` is no leaf on any device but that of the tensor that it is copied from",
+        f"`{what}` is a leaf only where the move makes no copy: on another device its `.grad` stays None",
         Span.of(moved),
         (
             note(call, "this is the leaf"),
-            note(backward.site, "this leaves the gradient there, and none in the copy"),
+            note(backward.site, "this fills the `.grad` of the leaf, not that of a copy"),
         ),
         offered(fixes),
         severity=Severity.ERROR,
@@ -283,12 +288,16 @@ def _finding(program: Program, event: NonLeaf) -> Finding:
     name, origin = shown(program, event.named), event.node.site
     notes = []
     if line(origin) > 0:
-        notes.append(note(origin, f"`{name}` is computed here: backward leaves no gradient in it"))
-    notes.append(note(event.site, "torch refuses it" if event.optimizer else "this is None"))
-    asked = "an optimizer is made of" if event.optimizer else "the gradient is asked for of"
+        notes.append(
+            note(
+                origin, f"`{name}` is computed here, so it is not a leaf: backward does not fill its `.grad`"
+            )
+        )
+    notes.append(note(event.site, "torch raises here" if event.optimizer else "this is None"))
+    result = "an optimizer cannot take it" if event.optimizer else "its `.grad` stays None"
     return Finding(
         "gradient-of-non-leaf",
-        f"{asked} `{name}`, which is no leaf",
+        f"`{name}` is computed, not a leaf tensor: {result}",
         Span.of(event.named if event.optimizer else event.site),
         tuple(notes),
         offered(_fixes(program, event)),
@@ -316,7 +325,7 @@ def _fixes(program: Program, event: NonLeaf) -> Iterator[Fix]:
         yield from _made_leaf(program, event, made)
     elif _stores(home, name.id) == 1:
         raises = isinstance(program.parent(event.site), (ast.Attribute, ast.BinOp, ast.Subscript))
-        words = f"keep the gradient of `{name.id}`"
+        words = f"call `{name.id}.retain_grad()`"
         edit: Edit = insert(made, "after", f"{name.id}.retain_grad()")
         if raises:
             yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops="NoneType"))
@@ -334,7 +343,7 @@ def _made_anew(program: Program, made: ast.Assign, name: str) -> Iterator[Fix]:
         return
     cut = call_method(program.segment(made.value), made.value, "detach")
     edit = ReplaceExpression(Span.of(made.value), f"{cut}.requires_grad_()")
-    words = f"make a leaf of each new `{name}`"
+    words = f"make each new `{name}` a leaf that requires grad"
     yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops="NoneType", unchanged=()))
 
 
@@ -347,7 +356,7 @@ def _changed_in_place(program: Program, made: ast.Assign, name: str) -> Iterator
         return
     sign = "-" if isinstance(value.op, ast.Sub) else "+"
     edit = ReplaceStatement(Span.of(made), f"{name}.data {sign}= {program.segment(value.right)}")
-    words = f"change `{name}` in place, outside of the graph"
+    words = f"update `{name}.data` in place"
     yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops="NoneType", unchanged=()))
 
 
@@ -363,7 +372,7 @@ def _made_leaf(program: Program, event: NonLeaf, made: ast.Assign) -> Iterator[F
     text = call_method(whole.replace(inner, plain), made.value, "requires_grad_")
     edit = ReplaceExpression(Span.of(made.value), text)
     said = "can't optimize a non-leaf Tensor" if event.optimizer else "NoneType"
-    words = f"make `{ast.unparse(made.targets[0])}` the leaf"
+    words = f"make `{ast.unparse(made.targets[0])}` itself the leaf"
     yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops=said, unchanged=()))
 
 

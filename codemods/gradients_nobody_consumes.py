@@ -207,8 +207,8 @@ def _constant(call: ModuleCall) -> str:
     if any(leaf.copied for leaf in call.leaves):
         return "it is a copy"
     if _are_written(call.leaves):
-        return "its weights are written, not trained"
-    return "it is in evaluation mode" if call.training is False else ""
+        return "its weights are copied or loaded, not trained"
+    return "it is in eval mode" if call.training is False else ""
 
 
 def _may_be_forgotten(found: Wasted) -> bool:
@@ -257,21 +257,23 @@ def _are_written(weights: Iterable[Leaf]) -> bool:
 def _finding(program: Program, found: Wasted) -> Finding:
     call, event = found.first, found.backward
     name, loss = shown(program, network(call)), receiver(program, event)
-    which = "that steps any more " if found.trained_before else "that steps " if found.idle else ""
+    which = "that still steps " if found.trained_before else "that steps " if found.idle else ""
     notes = [
-        *(note(site, f"no optimizer {which}owns the parameters of `{name}`") for site in found.calls),
-        note(event.site, "this backward computes gradients for them that nobody consumes"),
+        *(note(site, f"no optimizer {which}has the parameters of `{name}`") for site in found.calls),
+        note(event.site, "this backward computes gradients for them that no optimizer uses"),
     ]
     known = found.constant and not found.alone and not _may_be_forgotten(found)
     fixes = offered((_frozen if found.leads_on else _detached)(program, found)) if known else ()
     if not fixes:
         remedy = f"freeze `{name}`" if found.leads_on else "detach the result"
-        notes.append(note(call.site, f"{remedy} if it is a constant; if not, give it to an optimizer"))
+        notes.append(
+            note(call.site, f"{remedy} if it is not to be trained; if it is, give it to an optimizer")
+        )
     if found.sibling is not None and not fixes:
         other = shown(program, network(found.sibling))
-        notes.append(note(found.sibling.site, f"`{other}`, which is of the same class, is trained"))
+        notes.append(note(found.sibling.site, f"`{other}`, of the same class, is trained"))
     more = " any more" if found.trained_before else ""
-    message = f"`{loss}` is differentiated into `{name}`, which no optimizer trains{more}"
+    message = f"`{loss}` computes gradients for `{name}`, which no optimizer trains{more}"
     severity = Severity.ERROR if found.alone else None
     return Finding(
         "gradients-nobody-consumes", message, Span.of(call.site), tuple(notes), fixes, severity=severity
@@ -289,7 +291,7 @@ def _detached(program: Program, found: Wasted) -> Iterator[Fix]:
         if code is None:
             return
         edits.append(ReplaceExpression(Span.of(call.site), code))
-    message = f"detach what `{shown(program, network(found.first))}` says: {found.constant}"
+    message = f"detach the output of `{shown(program, network(found.first))}`: {found.constant}"
     yield Fix(message, Effect.PRESERVES, tuple(edits), Claim())
 
 

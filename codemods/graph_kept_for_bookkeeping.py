@@ -99,17 +99,17 @@ def find(program: Program) -> Iterator[Finding]:
 
 def _finding(program: Program, kept: Kept) -> Finding:
     what = shown(program, kept.place)
-    how = "is listed" if kept.listed else "is added up"
+    how = "is collected" if kept.listed else "is added up"
     statement = program.statement(kept.place)
-    notes = [note(statement, "what is kept here holds the graphs of all passes before")]
+    notes = [note(statement, "this keeps the graphs of all previous iterations in memory")]
     if kept.backward is not None and getattr(kept.backward.site, "lineno", 0) > 0:
-        notes.append(note(kept.backward.site, "this frees the graph of the pass: nothing can walk it again"))
+        notes.append(note(kept.backward.site, "this frees the graph: no other backward can use it"))
     else:
-        notes.append(note(statement, "no backward walks it"))
+        notes.append(note(statement, "no backward uses it"))
     edits = (detach_at(program, kept.place),)
     return Finding(
         "graph-kept-for-bookkeeping",
-        f"`{what}` {how} with its graph, which no backward walks: memory grows from pass to pass",
+        f"`{what}` {how} without `detach()`, and keeps the graph of every iteration: memory grows",
         Span.of(kept.place),
         tuple(notes),
         (Fix("detach what is kept", Effect.PRESERVES, edits, only_cuts=True),),

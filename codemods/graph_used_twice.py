@@ -85,31 +85,31 @@ def find(program: Program) -> Iterator[Finding]:
             assert isinstance(event.site, ast.Call)
             first = event.failure.culprit
             loss = receiver(program, event)
-            again = "this same call" if first.site is event.site else f"`{receiver(program, first)}`"
-            message = f"the graph of `{loss}` was freed by the backward of {again}"
+            same = first.site is event.site
+            by = "an earlier run of this line" if same else f"the backward of `{receiver(program, first)}`"
+            message = f"the graph of `{loss}` has already been freed by {by}"
             notes = [
                 note(first.site, "this backward frees the graph"),
-                note(event.site, "this one goes through it again: autograd raises"),
+                note(event.site, "this backward goes through it again: autograd raises"),
             ]
             advice = ""
             if set(first.roots) == set(event.roots):
-                advice = f"compute `{loss}` anew before it is differentiated again"
+                advice = f"compute `{loss}` again before its second backward"
             if diagnose(run, event) is Diagnosis.OUTSIDE:
-                advice = (
-                    "compute it anew in each pass of the loop, or detach it if it is a constant of the loss"
-                )
+                advice = "compute it inside the loop, or detach it if this loss should not train it"
                 message = (
-                    f"`{loss}` goes through a graph that is built before the loop and freed in its first pass"
+                    f"`{loss}` goes through a graph that is built before the loop and freed by the backward "
+                    "of the first iteration"
                 )
-                notes = [note(event.site, "every pass goes through it: the second one raises")]
+                notes = [note(event.site, "every iteration goes through it: the second one raises")]
                 notes[:0] = [
                     note(place, "computed once, before the loop") for place in _origin(program, event)
                 ]
             elif (function := called_again(program, event)) is not None:
-                advice = f"compute it anew in `{function.name}`, or detach it if it is a constant of the loss"
+                advice = f"compute it inside `{function.name}`, or detach it if this loss should not train it"
                 message = (
-                    f"`{loss}` goes through a graph that is built before `{function.name}` and freed by the "
-                    "first call of it"
+                    f"`{loss}` goes through a graph that is built before `{function.name}` and freed by its "
+                    "first call"
                 )
                 notes = [note(event.site, "every call goes through it: the second one raises")]
             yield Finding(
@@ -156,7 +156,7 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     claim = Claim("E1", line(event.site))
     idle = _idle(run, event)
     if event.failure.node in idle:
-        what = "detach {}, behind which nobody uses a gradient of the loss"
+        what = "detach {}: no optimizer uses the gradients that this loss sends through it"
         yield from _as_fix(_detached(program, event, event.visited.keys() - idle, idle), what, claim)
         return
     if diagnose(run, event) is Diagnosis.OUTSIDE:
@@ -203,10 +203,10 @@ def _joined(program: Program, run: Run, group: list[Backward]) -> Iterator[tuple
     """How all losses of a group can go through their common graph."""
     summed = _summed(program, run, group)
     if summed is not None:
-        yield "sum the losses into one backward", summed
+        yield "call backward once, on the sum of the losses", summed
     kept = _kept(program, group)
     if kept is not None:
-        yield "keep the graph for the later backward", kept
+        yield "keep the graph for the later backward (`retain_graph=True`)", kept
 
 
 def _kept(program: Program, group: list[Backward]) -> list[Edit] | None:
@@ -325,7 +325,7 @@ def _one_for_all(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     unsure = _doubt(run, group) is not None
     claim = Claim("E1", line(event.site))
     yield Fix(
-        "sum the losses into one backward",
+        "call backward once, on the sum of the losses",
         Effect.CHANGES if unsure else Effect.REPAIRS,
         tuple(edits),
         claim._replace(unchanged=()) if unsure else claim,

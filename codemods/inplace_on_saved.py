@@ -87,14 +87,14 @@ def find(program: Program) -> Iterator[Finding]:
             place = change.site if layer is None else layer
             # The layers of a Sequential are all called where it is called.
             places = [(saved, "saved here for the backward")] if saved is not change.site else []
-            places += [(change.site, "overwritten here"), (event.site, "needed here: autograd raises")]
+            places += [(change.site, "modified here"), (event.site, "needed here: autograd raises")]
             fixes = offered(_fixes(program, event))
             if line(place) <= 0 or (line(change.site) <= 0 and not fixes):
                 continue  # It happens in another module, which is not to be told unless it is mended here.
             assert isinstance(place, (ast.expr, ast.stmt))
             yield Finding(
                 "inplace-on-saved",
-                f"`{shown(program, place)}` overwrites what the backward of "
+                f"`{shown(program, place)}` modifies in place a value that the backward of "
                 f"`{receiver(program, event)}` needs",
                 Span.of(place),
                 tuple(note(place, words) for place, words in places if line(place) > 0),
@@ -143,7 +143,9 @@ def _fixes(program: Program, event: Backward) -> Iterator[Fix]:
     if copied:
         texts = ", ".join(dict.fromkeys(f"`{shown(program, expression)}`" for expression in copied))
         edits = [ReplaceExpression(Span.of(e), call_method(program.segment(e), e, "clone")) for e in copied]
-        yield Fix(f"clone {texts}, so that what is saved stays as it is", Effect.REPAIRS, tuple(edits), claim)
+        yield Fix(
+            f"clone {texts}, so that the saved value stays as it is", Effect.REPAIRS, tuple(edits), claim
+        )
 
 
 def _copied(program: Program, event: Backward) -> list[ast.expr]:

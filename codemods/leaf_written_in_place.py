@@ -100,12 +100,12 @@ def _finding(program: Program, written: Written) -> Finding:
     assert isinstance(site, (ast.expr, ast.stmt))
     (first, *_) = written.leaves
     name = shown(program, _target(site))
-    notes = [note(site, "autograd raises here: this is recorded, and changes what collects a gradient")]
+    notes = [note(site, "autograd raises here: gradients are enabled, and this modifies a leaf")]
     if line(first.created or site) > 0 and isinstance(first.created, ast.expr):
         notes.insert(0, note(first.created, "this requires grad"))
     return Finding(
         "leaf-written-in-place",
-        f"`{name}` requires grad, and is changed in place while graphs are recorded",
+        f"`{name}` requires grad, and is modified in place outside of `no_grad`",
         Span.of(site),
         tuple(notes),
         offered(_fixes(program, written)),
@@ -149,7 +149,7 @@ def _fixes(program: Program, written: Written) -> Iterator[Fix]:
     made = [asking(leaf) for leaf in written.leaves]
     if isinstance(target, ast.Subscript) and written.change.sources and all(made):
         edits = tuple(not_asking(program, call) for call in made if call is not None)
-        yield Fix("fill a tensor that does not ask for a gradient", Effect.REPAIRS, edits, claim)
+        yield Fix("create the tensor without `requires_grad=True`", Effect.REPAIRS, edits, claim)
 
 
 def _whole(program: Program, call: ast.Call) -> ast.Expr | None:
@@ -251,7 +251,7 @@ def _under_no_grad(program: Program, statement: ast.stmt, target: ast.expr, clai
         last = _last_like_it(program, statement, target)
     code = f"{torch}.no_grad()"
     edit = Enclose(Span.of(around), code, None if last is around else Span.of(last))
-    yield Fix(f"change it within {code}", Effect.REPAIRS, (edit,), claim)
+    yield Fix(f"modify it under {code}", Effect.REPAIRS, (edit,), claim)
 
 
 def _calm_around(program: Program, statement: ast.stmt) -> ast.stmt:

@@ -196,15 +196,15 @@ def _finding(program: Program, leak: Leak) -> Finding:
     other = stepped(program, leak.meant_for, leak.own.site) or "another optimizer"
     foreign, own = receiver(program, leak.foreign), receiver(program, leak.own)
     notes: list[Note] = [
-        note(leak.foreign.site, f"`{foreign}` is for `{other}`, and leaves gradients on its way there"),
+        note(leak.foreign.site, f"`{foreign}` is for `{other}`, and adds gradients for `{name}` as well"),
         note(leak.own.site, f"the gradients of `{own}` are added to these"),
-        note(leak.step.site, f"`{name}` consumes both"),
+        note(leak.step.site, f"`{name}` uses the sum of both"),
     ]
     fixes = offered(_cleared(program, leak))
     if not fixes:
-        choices = f"step `{name}` before, or give this backward `inputs=`"
+        choices = f"step `{name}` before this, or pass `inputs=` to this backward"
         notes.append(note(leak.foreign.site, choices))
-    message = f"`{name}.step()` consumes what `{foreign}` has left, which is `{other}`'s loss"
+    message = f"`{name}.step()` also uses gradients from `{foreign}`, which is the loss of `{other}`"
     assert isinstance(leak.step.site, ast.Call)
     return Finding("leaking-loss", message, Span.of(leak.step.site), tuple(notes), fixes)
 
@@ -216,10 +216,10 @@ def _cleared(program: Program, leak: Leak) -> Iterator[Fix]:
     at_once = guards.place(program, leak.own, leak.step) is True
     if name is not None and at_once and leak.foreign.serial < leak.own.serial:
         edit = insert(program.statement(leak.own.site), "before", f"{name}.zero_grad()")
-        yield Fix("clear what the other loss has left", Effect.CHANGES, (edit,), claim)
+        yield Fix("clear the gradients of the other loss first", Effect.CHANGES, (edit,), claim)
     elif not set(leak.meant_for.owned()) & set(leak.step.optimizer.owned()):
         restricted = only_for(program, leak.foreign, leak.meant_for, calls_in(leak.foreign.visited))
         if restricted is not None:
             other = receiver(program, leak.foreign)
-            words = f"give the gradients of `{other}` to its own optimizer alone"
+            words = f"restrict the backward of `{other}` to the parameters of its own optimizer"
             yield Fix(words, Effect.CHANGES, (restricted,), claim)

@@ -210,13 +210,13 @@ def _finding(program: Program, left: Left) -> Finding:
     names = list(dict.fromkeys(shown(program, network(call)) for call in calls))
     several = " and ".join(f"`{name}`" for name in names)
     goes = "goes" if len(names) == 1 else "go"
-    how = "the first pass trains in training mode, the next ones in evaluation mode"
-    how = "this trains in evaluation mode" if left.before else how
+    how = "the first iteration runs in train mode, later ones in eval mode"
+    how = "this trains in eval mode" if left.before else how
     notes = [
-        *(note(site, "evaluation mode begins here, and nothing ends it") for site in left.changes),
+        *(note(site, "eval mode begins here, and nothing switches back") for site in left.changes),
         *(note(call.site, how) for call in calls),
     ]
-    message = f"{several} {goes} on training in evaluation mode: nothing calls `train()` again"
+    message = f"{several} {goes} on training in eval mode: nothing calls `train()` after the evaluation"
     assert isinstance(left.first, ast.Call)
     fixes = offered(_back_to_training(program, left))
     return Finding("left-in-evaluation-mode", message, Span.of(left.first), tuple(notes), fixes)
@@ -233,7 +233,7 @@ def _back_to_training(program: Program, left: Left) -> Iterator[Fix]:
         place = _phase(program, left, call)
         edits.setdefault(insert(place, "before", f"{program.segment(network(call))}.train()"))
     claim = Claim(unchanged=(), same_forwards=False, steady_modes=True, losses="other")
-    yield Fix("return to training mode", Effect.CHANGES, tuple(edits), claim)
+    yield Fix("switch back to train mode", Effect.CHANGES, tuple(edits), claim)
 
 
 def _phase(program: Program, left: Left, call: ModuleCall) -> ast.stmt:

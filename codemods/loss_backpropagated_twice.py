@@ -111,18 +111,20 @@ def _finding(program: Program, twice: Twice) -> Finding:
     loss, earlier = receiver(program, second), receiver(program, first)
     result = "autograd raises" if second.failure is not None else "its gradient counts double"
     notes = [
-        note(first.site, "this backward has given it to the parameters already"),
-        note(second.site, f"this one adds it once more: {result}"),
+        note(first.site, "this backward has already added its gradient"),
+        note(second.site, f"this one adds it again: {result}"),
     ]
     before = ""
     if step is not None:
         who = stepped(program, step.optimizer) or "the optimizer"
-        notes.append(note(step.site, f"`{who}` consumes both"))
+        notes.append(note(step.site, f"`{who}` uses both"))
         before = f" before `{who}` steps"
     fixes = offered(_dropped(program, twice))
     assert isinstance(second.site, ast.Call)
     still = (
-        f"with `{earlier}` still in it" if earlier != loss else f"with line {line(first.site)}'s still in it"
+        f"with `{earlier}` still in it"
+        if earlier != loss
+        else f"with that of line {line(first.site)} still in it"
     )
     again = "twice" if _same(first, second) else still
     message = f"`{loss}` is backpropagated {again}{before}: the gradient of `{earlier}` counts double"
@@ -146,7 +148,10 @@ def _choices(first: Backward, second: Backward, loss: str) -> str:
     """What a person can do where nobody else can decide."""
     if _same(first, second):
         return "drop one of the two calls; retain_graph=True would only hide that it counts double"
-    return f"begin `{loss}` anew after the first backward, or drop that; retain_graph=True would only hide it"
+    return (
+        f"start `{loss}` from zero after the first backward, or drop that backward; retain_graph=True would "
+        "only hide that it counts double"
+    )
 
 
 def _dropped(program: Program, twice: Twice) -> Iterator[Fix]:

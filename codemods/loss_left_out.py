@@ -119,9 +119,10 @@ def _trains(term: Node, optimizer: OptimizerState, losses: set[Node]) -> bool:
 def _finding(program: Program, one: LeftOut) -> Finding:
     loss, whole, left = receiver(program, one.backward), one.whole.site, one.left.site
     assert isinstance(whole, (ast.expr, ast.stmt)) and isinstance(one.backward.site, (ast.expr, ast.stmt))
-    notes = [note(whole, "this sum is never differentiated")]
+    notes = [note(whole, "no backward is called on this sum")]
     if isinstance(left, ast.expr) and line(left) > 0:
-        notes.insert(0, note(left, "this is a part of the sum, and trains nobody"))
-    notes.append(note(one.backward.site, f"`{loss}`, another part of it, is backpropagated without it"))
-    message = f"a part of the sum `{shown(program, whole)}` is backpropagated, and the rest trains nobody"
+        notes.insert(0, note(left, "no parameter gets a gradient from this term of the sum"))
+    notes.append(note(one.backward.site, f"`{loss}`, another term of it, is backpropagated alone"))
+    sum_ = shown(program, whole)
+    message = f"only a part of `{sum_}` is backpropagated: no parameter gets a gradient from the rest"
     return Finding("loss-left-out", message, Span.of(one.backward.site), tuple(notes))

@@ -48,13 +48,13 @@ from gradfix.core.syntax import last_name
 from gradfix.rules.edits import constructed, creating_graph, line, note, offered, receiver, shown, stepped
 
 ENDS = {
-    "detach": "`{of}` has a graph that ends here",
-    "data": "`{of}` has a graph that ends here",
-    "item": "this makes a number of `{of}`, without its graph",
-    "tolist": "this makes numbers of `{of}`, without its graph",
-    "float": "this makes a number of `{of}`, without its graph",
-    "grad": "this gradient has no graph of its own: `create_graph=True` is missing",
-    "numpy": "this makes an array of `{of}`, without its graph",
+    "detach": "the graph of `{of}` ends here",
+    "data": "the graph of `{of}` ends here",
+    "item": "this makes a plain number of `{of}`: its graph ends here",
+    "tolist": "this makes plain numbers of `{of}`: its graph ends here",
+    "float": "this makes a plain number of `{of}`: its graph ends here",
+    "grad": "this gradient has no graph: `create_graph=True` is missing",
+    "numpy": "this makes a numpy array of `{of}`: its graph ends here",
 }
 """What is said of where a graph ends, by what ends it."""
 MAKING = frozenset("tensor as_tensor Tensor FloatTensor DoubleTensor HalfTensor Variable Parameter".split())
@@ -76,15 +76,15 @@ def _finding(program: Program, one: Graphless) -> Finding:
     for leaf in one.leaves:
         if leaf.created is not None and line(leaf.created) > 0 and leaf.created not in _sites(one):
             made = last_name(leaf.created) in MAKING
-            why = "this makes a leaf of its own" if made else "this silences the error"
-            notes.append(note(leaf.created, f"{why}, and gives nobody a graph"))
+            why = "this makes a new tensor" if made else "this silences the error"
+            notes.append(note(leaf.created, f"{why}, but does not bring the graph back"))
     if raises:
-        notes.append(note(site, f"E3 is raised here: `{loss}` has no graph"))
+        notes.append(note(site, f"autograd raises here: `{loss}` has no graph"))
     else:
-        notes.append(note(site, f"`{loss}` has no graph: its gradient goes no further than itself"))
+        notes.append(note(site, f"`{loss}` has no graph: its backward reaches no parameter"))
     if one.step is not None and not raises and line(one.step.site) > 0:
-        notes.append(note(one.step.site, "this step finds no gradient of it"))
-    message = f"`{loss}` is backpropagated and has no graph: it trains nothing"
+        notes.append(note(one.step.site, "this step gets no gradient from it"))
+    message = f"`{loss}` is backpropagated but has no graph: no parameter gets a gradient from it"
     return Finding(
         "loss-without-graph",
         message,
@@ -102,25 +102,25 @@ def _sites(one: Graphless) -> set[ast.AST]:
 
 def _ending(program: Program, cut: Cut) -> str:
     if not cut.recorded:
-        return "this is computed while no graphs are recorded"
+        return "this is computed with gradients disabled"
     of = _operand(cut.site)
     way = ENDS.get(last_name(cut.site))
     if way is not None and of is not None:
         return way.format(of=shown(program, of))
     if last_name(cut.site) in MAKING:
-        return "this makes a new tensor, without the graph of what it is made of"
-    return "this has no derivative: the graph ends here"
+        return "this makes a new tensor: the graph ends here"
+    return "this operation has no derivative: the graph ends here"
 
 
 def _advice(one: Graphless) -> str:
     if not one.cuts:
-        return "compute the loss of what requires a gradient, and leave `requires_grad` alone"
+        return "compute the loss from tensors that require grad, and do not set its `requires_grad`"
     cut = one.cuts[0]
     if not cut.recorded:
-        return "compute what the loss is computed of with graphs recorded, or another loss"
+        return "compute it with gradients enabled, outside of `no_grad`"
     if last_name(cut.site) in ENDS or last_name(cut.site) in MAKING:
-        return "compute the loss with operations of torch, on what still has its graph"
-    return "compute the loss of what this is computed of, by operations that have a derivative"
+        return "compute the loss with torch operations, from tensors that still have their graph"
+    return "compute the loss from the input of this operation, with operations that have a derivative"
 
 
 def _operand(site: ast.AST) -> ast.expr | None:
@@ -152,7 +152,7 @@ def _fixes(program: Program, one: Graphless) -> tuple[Fix, ...]:
     else:
         claim = Claim(unchanged=(), feeds=feeds, losses="rerouted")
     name = stepped(program, optimizer) or "the optimizer"
-    words = f"let `{loss}` keep its graph, so that `{name}` gets its gradients"
+    words = f"let `{loss}` keep its graph, so that `{name}` gets gradients from it"
     return offered([Fix(words, Effect.REPAIRS, tuple(edits), claim)])
 
 

@@ -329,35 +329,37 @@ def _finding(program: Program, one: Ineffective) -> Finding:
     loss = receiver(program, one.backward)
     assert isinstance(one.clip.site, (ast.expr, ast.stmt))
     if one.when == "scaled":
-        message = f"gradients are clipped before they are unscaled for `{name}`"
+        message = (
+            f"gradients are clipped before they are unscaled for `{name}`: its steps become far too small"
+        )
         notes = [
-            note(one.backward.site, f"the gradients of `{loss}` are scaled, by some thousands"),
-            note(one.clip.site, "this clips them as they are"),
+            note(one.backward.site, f"the gradients of `{loss}` are scaled by a large factor"),
+            note(one.clip.site, "this clips the scaled gradients"),
         ]
         if one.unscale is not None:
-            notes.append(note(one.unscale.site, "only this divides them again"))
+            notes.append(note(one.unscale.site, "they are unscaled only here"))
         else:
-            notes.append(note(one.step.site, "only this divides them again, and steps"))
+            notes.append(note(one.step.site, "they are unscaled only here, by the step"))
     elif one.when == "before":
-        message = f"gradients are clipped before the backward that computes what `{name}.step()` consumes"
+        message = f"gradients are clipped before the backward: `{name}.step()` uses them unclipped"
         notes = [
-            note(one.clip.site, "there is nothing here that any step will consume"),
+            note(one.clip.site, "no step uses the gradients that are clipped here"),
             note(one.backward.site, f"this computes the gradients of `{loss}`"),
-            note(one.step.site, "this consumes them unclipped"),
+            note(one.step.site, "this step uses them unclipped"),
         ]
     else:
-        message = f"gradients are clipped after `{name}.step()` has consumed them"
+        message = f"gradients are clipped after `{name}.step()` has used them: the clipping has no effect"
         notes = [
             note(one.backward.site, f"this computes the gradients of `{loss}`"),
-            note(one.step.site, "this consumes them unclipped"),
-            note(one.clip.site, "they are cleared before the next step"),
+            note(one.step.site, "this step uses them unclipped"),
+            note(one.clip.site, "clipped here, and cleared before the next step"),
         ]
     # What is unscaled first is clipped less than in the original.
     clips = constructed(one.run, one.step.optimizer) if one.when != "scaled" else ()
     claim = Claim(unchanged=(), clips=clips)
     fixes: tuple[Fix, ...] = ()
     if one.beside is not None:
-        notes.append(note(one.beside.site, "nothing clips what this step consumes: is that what was meant?"))
+        notes.append(note(one.beside.site, "the gradients of this step are not clipped: should they be?"))
     with suppress(Elsewhere):
         edits, words = _edits(program, one)
         if edits:

@@ -519,11 +519,14 @@ def _finding(program: Program, one: Misplaced) -> Finding:
     assert isinstance(one.step.site, (ast.expr, ast.stmt))
     notes: list[Note] = []
     if one.thrown is not None:
-        message = f"gradients of `{loss}` are cleared in every pass, and `{name}.step()` waits for several"
+        message = (
+            f"gradients of `{loss}` are cleared in every iteration, but `{name}.step()` runs only in some: "
+            "it uses those of one iteration, and the others are lost"
+        )
         notes = [
-            note(one.zero.site, "this clears what the pass before has computed"),
-            note(one.backward.site, "this backward computes gradients in each pass"),
-            note(one.step.site, "this step consumes those of the last pass alone"),
+            note(one.zero.site, "this clears the gradients of the previous iteration"),
+            note(one.backward.site, "this backward computes gradients in every iteration"),
+            note(one.step.site, "this step uses only those of the last iteration"),
         ]
     elif one.lost:
         part = f" for `{receiver(program, one.zero)}`" if one.effect is Effect.CHANGES else ""
@@ -531,34 +534,34 @@ def _finding(program: Program, one: Misplaced) -> Finding:
         notes = [
             note(one.backward.site, "this backward computes them"),
             note(one.zero.site, "this clears them"),
-            note(one.step.site, f"this step finds none{part}" + (" and trains nothing" if not part else "")),
+            note(one.step.site, f"this step finds none{part}" + (" and updates nothing" if not part else "")),
         ]
     elif one.dirt is not None:
         dirt = receiver(program, one.dirt)
-        message = f"`{name}.step()` also consumes gradients that `{dirt}` left in its parameters"
+        message = f"`{name}.step()` also uses gradients from `{dirt}`, which are not cleared before it"
         notes = [
-            note(one.zero.site, "cleared here"),
-            note(one.dirt.site, f"`{dirt}` is another optimizer's loss, and runs through these parameters"),
-            note(one.step.site, f"this step consumes both its gradients and those of `{loss}`"),
+            note(one.zero.site, "gradients are cleared here"),
+            note(one.dirt.site, f"`{dirt}` is another optimizer's loss, and adds gradients for `{name}`"),
+            note(one.step.site, f"this step uses them together with those of `{loss}`"),
         ]
     elif one.earlier is not None:
-        message = f"`{name}.step()` consumes the gradients of the step before it again"
+        message = f"`{name}.step()` uses the gradients of the previous step again"
         notes = [
-            note(one.zero.site, "cleared here"),
-            note(one.earlier.site, "this step consumes what was computed since"),
-            note(one.step.site, f"this one consumes the same once more, beside those of `{loss}`"),
+            note(one.zero.site, "gradients are cleared here"),
+            note(one.earlier.site, "this step uses the gradients computed since"),
+            note(one.step.site, f"this step uses them again, together with those of `{loss}`"),
         ]
         if one.idle is not None and isinstance(one.idle.site, ast.Call):
             idle = receiver(program, one.idle)
             message += f", and `{idle}` never steps"
-            notes.append(note(one.idle.site, f"`{loss}` has gradients for `{idle}` as well"))
+            notes.append(note(one.idle.site, f"`{loss}` computes gradients for `{idle}` as well"))
     else:
         message = (
-            f"`{name}.step()` consumes the gradients of earlier passes again: they are cleared too rarely"
+            f"`{name}.step()` uses the gradients of earlier iterations again: they are cleared too rarely"
         )
         notes = [
-            note(one.zero.site, "cleared here, outside the loop of the step"),
-            note(one.step.site, "every step of the loop adds up all passes since then"),
+            note(one.zero.site, "gradients are cleared here, outside the loop that steps"),
+            note(one.step.site, "every step uses the sum over all iterations since then"),
         ]
     return Finding(
         "misplaced-zero-grad",
@@ -592,7 +595,7 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
         yield from _moved(program, one, target, claim)
     edits: tuple[Edit, ...] = (insert(target, "before", f"{name}.zero_grad()"),)
     if not one.lost:
-        yield Fix("clear again before the backward", one.effect, edits, claim)
+        yield Fix("clear the gradients again before the backward", one.effect, edits, claim)
 
 
 def _once_for_all(program: Program, one: Misplaced, thrown: _Thrown) -> Iterator[Fix]:
@@ -603,10 +606,10 @@ def _once_for_all(program: Program, one: Misplaced, thrown: _Thrown) -> Iterator
     zero = program.statement(one.zero.site)
     if thrown.behind:
         edit: Edit = RemoveStatement(Span.of(zero))
-        yield Fix("clear behind the step alone", one.effect, (edit,), Claim(unchanged=()))
+        yield Fix("clear the gradients only after the step", one.effect, (edit,), Claim(unchanged=()))
     elif target not in program.ancestors(zero):
         edit = move(zero, target, "after")
-        yield Fix("clear behind the step", one.effect, (edit,), Claim(unchanged=()))
+        yield Fix("clear the gradients after the step", one.effect, (edit,), Claim(unchanged=()))
 
 
 def _behind(program: Program, one: Misplaced, target: ast.stmt, claim: Claim, name: str) -> Iterator[Fix]:
@@ -616,12 +619,15 @@ def _behind(program: Program, one: Misplaced, target: ast.stmt, claim: Claim, na
     if not one.lost:
         # The one outside the loop stays: it drops what the passes before it have left.
         yield Fix(
-            "clear behind the step", one.effect, (insert(target, "after", f"{name}.zero_grad()"),), claim
+            "clear the gradients after the step",
+            one.effect,
+            (insert(target, "after", f"{name}.zero_grad()"),),
+            claim,
         )
     elif _here(one.zero.site) and _movable(program, one, target):
         zero = program.statement(one.zero.site)
         if target not in program.ancestors(zero):
-            yield Fix("clear behind the step", one.effect, (move(zero, target, "after"),), claim)
+            yield Fix("clear the gradients after the step", one.effect, (move(zero, target, "after"),), claim)
 
 
 def _movable(program: Program, one: Misplaced, target: ast.stmt) -> bool:
@@ -642,8 +648,12 @@ def _moved(program: Program, one: Misplaced, target: ast.stmt, claim: Claim) -> 
         backward_first = zero.lineno > target.lineno and one.lost
         if backward_first and _adjacent(program, target, zero):
             # The backward moves down over the clearing: its comments stay with it.
-            yield Fix("clear before the backward", one.effect, (move(target, zero, "after"),), claim)
-        yield Fix("clear before the backward", one.effect, (move(zero, target, "before"),), claim)
+            yield Fix(
+                "clear the gradients before the backward", one.effect, (move(target, zero, "after"),), claim
+            )
+        yield Fix(
+            "clear the gradients before the backward", one.effect, (move(zero, target, "before"),), claim
+        )
 
 
 def _adjacent(program: Program, first: ast.stmt, second: ast.stmt) -> bool:

@@ -104,7 +104,7 @@ def _finding(program: Program, one: Outdated) -> Finding:
     assert isinstance(site, (ast.expr, ast.stmt))
     called = isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute)
     name = shown(program, site.func.value) if called else "the scaler"  # type: ignore[union-attr]
-    where = "" if one.again.site is site else " of this pass"
+    where = "" if one.again.site is site else " of this iteration"
     notes = [note(site, f"the scaler's first step{where}")]
     if one.again.site is not site:
         notes.append(note(one.again.site, "and its second, of the same optimizer"))
@@ -122,4 +122,4 @@ def _fixes(program: Program, one: Outdated, name: str) -> tuple[Fix, ...]:
     if last not in program.block(first) or name == "the scaler":
         return ()
     edit = insert(last, "after", f"{name}.update()")
-    return offered([Fix("update the scale in each pass", Effect.REPAIRS, (edit,), Claim(stops=RAISED))])
+    return offered([Fix("call `update()` in every iteration", Effect.REPAIRS, (edit,), Claim(stops=RAISED))])

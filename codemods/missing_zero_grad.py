@@ -70,8 +70,8 @@ def _by_optimizers(program: Program) -> Iterator[Finding]:
             assert isinstance(step.site, ast.Call)
             what = "the gradients" if whole else "some of the gradients"
             notes = [
-                note(backward.site, "each pass adds its gradients to those of all passes before"),
-                note(step.site, "every step consumes the whole sum"),
+                note(backward.site, "every iteration adds its gradients to the earlier ones"),
+                note(step.site, "every step uses the whole sum"),
             ]
             lent = _let_go(entry, step)
             if any(leaf.borrowed for leaf in step.consumed):
@@ -79,14 +79,16 @@ def _by_optimizers(program: Program) -> Iterator[Finding]:
             elif lent:
                 fixes = _clear_in_place(program, lent)
                 notes += [
-                    note(site, "this lets go of gradients that were lent: their network keeps the sum")
+                    note(
+                        site, "this sets `.grad` to None here only: the network that shares it keeps the sum"
+                    )
                     for site in lent
                 ]
             else:
                 fixes = _clear(program, backward, step, name)
             yield Finding(
                 "missing-zero-grad",
-                f"nothing ever clears {what} that `{name or 'the optimizer'}.step()` consumes",
+                f"nothing ever clears {what} that `{name or 'the optimizer'}.step()` uses: they add up",
                 Span.of(step.site),
                 tuple(notes),
                 fixes,
@@ -105,18 +107,17 @@ def _by_hand(program: Program) -> Iterator[Finding]:
         for backward, moves in found:
             names = [_moved(program, move.site) for move in moves]
             told = " and ".join(f"`{name or 'a tensor'}`" for name in dict.fromkeys(names))
-            told += " is moved" if len(names) == 1 else " are moved"
             first = moves[0].site
             assert isinstance(first, (ast.expr, ast.stmt))
-            notes = [note(backward.site, "each pass adds its gradients to those of all passes before")]
-            notes += [note(move.site, "this moves along the whole sum") for move in moves]
+            notes = [note(backward.site, "every iteration adds its gradients to the earlier ones")]
+            notes += [note(move.site, "this update uses the whole sum") for move in moves]
             yield Finding(
                 "missing-zero-grad",
-                f"nothing ever clears the gradients by which {told}",
+                f"nothing ever clears the gradients that update {told}: they add up",
                 Span.of(first),
                 tuple(notes),
                 _clear_moved(program, moves, names),
-                advice="set each `grad` to None when it has been used",
+                advice="set each `.grad` to None after it has been used",
             )
 
 
@@ -158,7 +159,7 @@ def _clear_moved(program: Program, moves: list[HandStep], names: list[str | None
     if len(edits) < len(moves):
         return ()
     claim = Claim(unchanged=(), clears=True)
-    return (Fix("drop each gradient that was used", Effect.CHANGES, tuple(edits), claim),)
+    return (Fix("set each `.grad` to None after it has been used", Effect.CHANGES, tuple(edits), claim),)
 
 
 def _clear(program: Program, backward: Backward, step: Step, name: str | None) -> tuple[Fix, ...]:
@@ -169,14 +170,14 @@ def _clear(program: Program, backward: Backward, step: Step, name: str | None) -
     if several is not None and loop is not None and loop not in program.ancestors(backward.site):
         # All that are stepped here are cleared here: nothing else names each of them.
         edit = insert(program.statement(step.site), "after", f"{program.segment(several)}.zero_grad()")
-        return (Fix("clear the gradients of each step", Effect.CHANGES, (edit,), Claim(unchanged=())),)
+        return (Fix("clear the gradients after every step", Effect.CHANGES, (edit,), Claim(unchanged=())),)
     place = clearing_place(program, backward, step)
     if place is None:
         return ()
     anchor, where = place
-    each = "each pass" if where == "before" else "each step"
+    each = "in every iteration" if where == "before" else "after every step"
     edit = insert(anchor, where, f"{name}.zero_grad()")
-    return (Fix(f"clear the gradients of {each}", Effect.CHANGES, (edit,), Claim(unchanged=())),)
+    return (Fix(f"clear the gradients {each}", Effect.CHANGES, (edit,), Claim(unchanged=())),)
 
 
 def _let_go(entry: Entry, step: Step) -> list[ast.Call]:

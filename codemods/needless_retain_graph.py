@@ -60,9 +60,9 @@ def find(program: Program) -> Iterator[Finding]:
             yield Finding(
                 "needless-retain-graph",
                 f"`retain_graph=True` keeps the graph of `{receiver(program, event)}`, "
-                "and nothing traverses it again",
+                "and no later backward uses it",
                 Span.of(event.site),
-                (note(event.site, "no later backward reaches what this one ran"),),
+                (note(event.site, "no later backward goes through this graph"),),
                 (Fix("drop retain_graph=True", Effect.PRESERVES, tuple(drop_retain(event))),),
                 severity=severity,
             )

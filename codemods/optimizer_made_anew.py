@@ -24,7 +24,7 @@ Preconditions:
 The statement moves before the loop, where it stands directly in it and nothing that it reads is bound in the
 loop. Where a function makes the optimizer that the loop calls, nothing is rewritten.
 
-By hand: make the optimizer once, before the loop, and hand it to the function that trains.
+By hand: create the optimizer once, before the loop, and hand it to the function that trains.
 
 Effect: changes.
 
@@ -246,14 +246,14 @@ def _finding(program: Program, one: Anew) -> Finding:
     made = one.optimizer.created
     assert isinstance(made, ast.Call)
     name = stepped(program, one.optimizer) or "the optimizer"
-    each = "for each step" if one.within is None else "in each pass"
+    each = "for every step" if one.within is None else "in every iteration"
     return Finding(
         "optimizer-made-anew",
-        f"`{name}` is made anew {each}: what it keeps of the gradients before is lost",
+        f"`{name}` is created again {each}: its moving averages or momentum are lost each time",
         Span.of(made),
         (
-            note(made, f"a new `{one.optimizer.label}` has no moving averages of gradients"),
-            note(one.step.site, "this step is one of its first"),
+            note(made, f"a new `{one.optimizer.label}` starts without moving averages or momentum"),
+            note(one.step.site, "this is one of its first steps"),
         ),
         offered(_moved(program, one)),
     )
@@ -271,4 +271,4 @@ def _moved(program: Program, one: Anew) -> Iterator[Fix]:
     if not bound.isdisjoint(used) or one.loop not in program.block(one.loop):
         return
     edit = move(statement, one.loop, "before")
-    yield Fix("make the optimizer once, before the loop", Effect.CHANGES, (edit,), Claim(unchanged=()))
+    yield Fix("create the optimizer once, before the loop", Effect.CHANGES, (edit,), Claim(unchanged=()))

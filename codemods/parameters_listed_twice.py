@@ -117,12 +117,12 @@ def _finding(program: Program, one: Twice, first: ast.Call, second: ast.Call) ->
     result = (
         "torch raises: some parameters appear in more than one parameter group"
         if one.event.grouped
-        else "each step moves them twice"
+        else "each step updates them twice"
     )
     exact = what == whole
     made = one.event.site
     notes = [note(first, f"these are the parameters of `{whole}`")]
-    notes.append(note(second, "these are the same" if exact else f"these are those of `{what}`"))
+    notes.append(note(second, "these are the same" if exact else f"these are the parameters of `{what}`"))
     if line(made) != line(second):
         notes.append(note(made, result))
     return Finding(
@@ -131,7 +131,7 @@ def _finding(program: Program, one: Twice, first: ast.Call, second: ast.Call) ->
         Span.of(second),
         tuple(notes),
         offered(_fixes(program, one, first, second)) if exact and one.complete else (),
-        advice="" if exact else f"leave those of `{which}` out of the others",
+        advice="" if exact else f"leave the parameters of `{which}` out of the other group",
     )
 
 
@@ -139,7 +139,7 @@ def _fixes(program: Program, one: Twice, first: ast.Call, second: ast.Call) -> I
     """Without what is there a second time, in a list."""
     if one.event.grouped:
         return
-    words = "drop what is there twice"
+    words = "drop the duplicate"
     part: ast.AST = second
     while True:
         outer = program.parent(part)

@@ -95,14 +95,14 @@ def _rest(one: Waiting) -> bool | None:
 
 def _finding(program: Program, one: Waiting, rest: bool | None) -> Finding:
     name, passes = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
-    when = "" if rest else f" unless their number is a multiple of `{passes}`"
+    when = "" if rest else f", unless the loop has a multiple of `{passes}` iterations"
     return Finding(
         "ragged-accumulation",
-        f"`{name}` never steps on the last passes of the loop{when}: their gradients leak into the next one",
+        f"`{name}` does not step after the last iterations{when}: their gradients go into the next epoch",
         Span.of(one.test),
         (
-            note(one.backward.site, "each pass adds its gradients"),
-            note(one.step.site, f"this step waits for `{passes}` of them"),
+            note(one.backward.site, "every iteration adds its gradients"),
+            note(one.step.site, f"this step runs once every `{passes}` iterations"),
         ),
         offered(_fixes(program, one)),
         severity=Severity.WARNING if rest else Severity.INFO,
@@ -125,7 +125,7 @@ def _fixes(program: Program, one: Waiting) -> Iterator[Fix]:
     code = f"{program.segment(one.test)} or {one.number} + 1 == {end}"
     edit = ReplaceExpression(Span.of(one.test), code)
     claim = Claim(unchanged=(), same_forwards=False)
-    yield Fix("step on what is left in the last pass", Effect.CHANGES, (edit,), claim)
+    yield Fix("step in the last iteration as well", Effect.CHANGES, (edit,), claim)
 
 
 def _called_range(loop: ast.For) -> bool:

@@ -72,9 +72,9 @@ def _finding(program: Program, one: Untrained) -> Finding:
     name = stepped(program, one.optimizer) or "an optimizer"
     return Finding(
         "reentrant-checkpoint",
-        f"`{layers}` is checkpointed on inputs without a gradient, and gets none: it is never trained",
+        f"`{layers}` is checkpointed on inputs that do not require grad: its parameters get no gradient",
         Span.of(site),
-        (note(site, f"what this gives has no graph, though `{name}` owns parameters of `{layers}`"),),
+        (note(site, f"the result has no graph, although `{name}` has parameters of `{layers}`"),),
         offered(_fixes(program, site)),
     )
 
@@ -86,4 +86,4 @@ def _fixes(program: Program, site: ast.Call) -> Iterator[Fix]:
     else:
         edit = ReplaceExpression(Span.of(site), with_argument(program, site, "use_reentrant=False"))
     claim = Claim(unchanged=(), same_forwards=False, losses="rerouted")
-    yield Fix("checkpoint in the other way", Effect.CHANGES, (edit,), claim)
+    yield Fix("pass `use_reentrant=False`", Effect.CHANGES, (edit,), claim)

@@ -79,10 +79,11 @@ def _finding(program: Program, orphan: Orphan) -> Finding:
     name = stepped(program, orphan.optimizer) or "the optimizer"
     site, made = orphan.replacement.site, orphan.optimizer.created
     assert isinstance(site, (ast.expr, ast.stmt))
-    notes = [note(site, "its parameters are not among those, and no optimizer is given them")]
+    notes = [note(site, "no optimizer is given the parameters of the new layer")]
     if getattr(made, "lineno", 0) > 0:
-        notes.insert(0, note(made, f"`{name}` owns the parameters of this moment"))
-    message = f"`{shown(program, site)}` is replaced after `{name}` was made: the new layer is never trained"
+        notes.insert(0, note(made, f"`{name}` keeps the parameters that exist here"))
+    layer = shown(program, site)
+    message = f"`{layer}` is replaced after `{name}` was created: the new layer is never trained"
     return Finding("replaced-layer", message, Span.of(site), tuple(notes), _fixes(program, orphan))
 
 
@@ -100,7 +101,7 @@ def _fixes(program: Program, orphan: Orphan) -> tuple[Fix, ...]:
     if not bound.isdisjoint(names_read(statement)):
         return ()
     edit = move(statement, made, "before")
-    words = "replace the layer before the optimizer is made"
+    words = "replace the layer before the optimizer is created"
     return offered(
         [Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=(), same_forwards=False, losses="rerouted"))]
     )

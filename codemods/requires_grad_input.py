@@ -64,13 +64,13 @@ def find(program: Program) -> Iterator[Finding]:
                 for leaf in _created(outside)
                 if leaf.created is not None
             ]
-            notes.append(note(event.site, "every pass goes through it: the second one raises"))
+            notes.append(note(event.site, "every iteration goes through it: the second one raises"))
             fixes = offered(_fixes(program, outside))
             source = shown(program, origin) if isinstance(origin, ast.expr) else "it"
             yield Finding(
                 "requires-grad-input",
                 f"`{receiver(program, event)}` goes through the graph of `{source}`, "
-                "which the first pass of the loop frees",
+                "which the backward of the first iteration frees",
                 Span.of(_created(outside)[0].created if fixes else event.site),  # type: ignore[arg-type]
                 tuple(notes),
                 fixes,

@@ -114,12 +114,12 @@ def _finding(program: Program, early: Early) -> Finding | None:
     assert isinstance(site, ast.Call)
     name = stepped(program, step.optimizer) or "the optimizer"
     notes = (
-        note(site, "this leaves the first learning rate behind"),
-        note(step.site, "the first step is made with the second one"),
+        note(site, "this moves on to the second learning rate"),
+        note(step.site, "the first step uses the second learning rate"),
     )
     edit = move(statement, last, "after")
     claim = Claim(unchanged=(), schedules=constructed(early.run, step.optimizer))
-    fix = Fix("move on behind the optimizer's step", Effect.CHANGES, (edit,), claim)
+    fix = Fix("call it after the optimizer's step", Effect.CHANGES, (edit,), claim)
     return Finding(
         "scheduler-before-optimizer",
         f"`{shown(program, site)}` comes before `{name}.step()`: the first learning rate is never used",

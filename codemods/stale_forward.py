@@ -339,30 +339,30 @@ def _finding(program: Program, one: Stale) -> Finding:
     if one.at is not event.site:
         # It is mended where the helpers are called, and told there.
         loss, by = shown(program, one.at), shown(program, one.step_at)  # type: ignore[arg-type]
-    notes = [note(c.site, "computed with the weights of that moment") for c in one.calls[:1]]
-    notes.append(note(one.step_at, "this step changes them in place"))
+    notes = [note(c.site, "computed with the weights before the step") for c in one.calls[:1]]
+    notes.append(note(one.step_at, "this step modifies them in place"))
     failure = event.failure
     if one.detached is not None:
-        notes.append(note(one.detached, "detached, it adds a constant to the loss: nobody learns from it"))
-        why = "detached: the term has no gradient"
+        notes.append(note(one.detached, "detached: to autograd, this term of the loss is a constant"))
+        why = "detached: no parameter gets a gradient from it"
     elif failure is None and one.effect is Effect.CHANGES:
         notes.append(note(one.at, "this backward mixes old activations with new weights, and nothing raises"))
-        why = "a fused step that autograd does not notice: its gradients mix old and new weights"
+        why = "and autograd does not notice the fused step: the gradients mix old and new weights"
     elif failure is None:
         notes.append(
-            note(one.at, "no gradient gets past the detach: the next step has nothing to learn from")
+            note(one.at, "no gradient flows past the `detach()`: the next step gets none from this loss")
         )
-        why = "and its input was detached: the loss reaches nothing that its optimizer owns"
+        why = "and its input was detached: the optimizer of this loss gets no gradient from it"
     elif failure.kind == "E2":
         for other in _other_steps(one):
-            notes.append(note(other.site, "this step changes others that the backward needs"))
-        notes.append(note(one.at, "this backward needs the old ones: autograd raises"))
-        why = "and autograd needs the old weights"
+            notes.append(note(other.site, "this step modifies others that the backward needs"))
+        notes.append(note(one.at, "this backward needs the old weights: autograd raises"))
+        why = "and its backward needs the old weights"
     else:
         if failure.culprit is not None:
             notes.append(note(failure.culprit.site, "this backward frees its graph"))
         notes.append(note(one.at, "this backward goes through it again: autograd raises"))
-        why = "and its graph is freed"
+        why = "and that graph has been freed"
     what = f"`{shown(program, one.calls[0].site)}`" if one.calls else "a prediction"
     return Finding(
         "stale-forward",
@@ -526,7 +526,7 @@ def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
         if restricted is None:
             return
         edits.append(restricted)
-        what += f", and only `{name}`'s gradients from the second"
+        what += f", and restrict the second to the parameters of `{name}`"
     every = tuple(number for o in run.optimizers for number in constructed(run, o.state))
     way = Way.INPUTS if edits else Way.REORDER
     edits.append(move(first, second, "after"))
@@ -629,8 +629,8 @@ def _made_in_the_loop(program: Program, one: Stale) -> Plan | None:
         written = [program.segment(statement) for statement in before]
         if repeated == written and not _read_beyond(program, before, loop, on_the_way=True):
             moved = [move(statement, within[0], "before") for statement in before]
-            return moved, [], "do the forward in each pass"
-        return [insert(within[0], "before", "\n".join(repeated))], [], "repeat the forward in each pass"
+            return moved, [], "do the forward in every iteration"
+        return [insert(within[0], "before", "\n".join(repeated))], [], "repeat the forward in every iteration"
     # What was predicted before the loop is read behind it as well, and is not to be bound anew.
     pairs = _bindings(before[0])
     uses = [n for n in walk(loop) if isinstance(n, (ast.Name, ast.Attribute)) and program.segment(n) in kept]
@@ -641,7 +641,7 @@ def _made_in_the_loop(program: Program, one: Stale) -> Plan | None:
     if text is None:
         return None
     edits: list[Edit] = [ReplaceExpression(Span.of(uses[0]), text)]
-    return edits, [], f"predict `{shown(program, target)}` in each pass"
+    return edits, [], f"compute `{shown(program, target)}` again in every iteration"
 
 
 def _read_beyond(
@@ -713,7 +713,7 @@ def _former(program: Program, one: Stale) -> Plan | None:
             return None
         edits[operand] = detach_at(program, operand)
     names = ", ".join(dict.fromkeys(f"`{shown(program, e)}`" for e in edits))
-    return (list(edits.values()), [], f"detach {names}, with which it is compared") if edits else None
+    return (list(edits.values()), [], f"detach {names}, which it is compared with") if edits else None
 
 
 def _all_repeated(one: Stale) -> bool:
@@ -784,7 +784,7 @@ def _turned_round(program: Program, one: Stale) -> Plan | None:
     return (
         [move(at, before, "before")],
         [],
-        f"call `{text}` first: each loss is differentiated as it was made",
+        f"call `{text}` first: each backward then comes before the step that would invalidate it",
     )
 
 
@@ -801,7 +801,7 @@ def _other_pair_first(program: Program, one: Stale) -> Plan | None:
         ReplaceExpression(Span.of(first), program.segment(second)),
         ReplaceExpression(Span.of(second), program.segment(first)),
     ]
-    return edits, [], "turn the two round: each loss is differentiated as it was made"
+    return edits, [], "swap the two: each backward then comes before the step that would invalidate it"
 
 
 def _constant_weight(program: Program, one: Stale) -> Plan | None:
@@ -835,7 +835,7 @@ def _constant_weight(program: Program, one: Stale) -> Plan | None:
         return None
     edits = [detach_at(program, e) for e in cuts]
     names = ", ".join(f"`{shown(program, e)}`" for e in cuts)
-    return edits, [], f"detach {names}, which only weighs this loss"
+    return edits, [], f"detach {names}, which is only a factor of this loss"
 
 
 def _inside_other_loss(program: Program, one: Stale, expression: ast.expr) -> bool:
@@ -900,7 +900,7 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
     return (
         [insert(first, "before", "\n".join(lines))],
         [],
-        "predict again from the detached input after the step",
+        "repeat the forward on the detached input after the step",
     )
 
 

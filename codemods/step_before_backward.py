@@ -223,9 +223,9 @@ def _finding(program: Program, early: Early, step: ast.stmt, backward: ast.stmt)
     name, loss = stepped(program, early.step.optimizer) or "the optimizer", receiver(program, early.backward)
     assert isinstance(early.step.site, ast.Call)
     if early.effect is Effect.REPAIRS:
-        what = "this step finds no gradient and trains nothing"
+        what = "this step finds no gradient and updates nothing"
     else:
-        what = "this step does without it"
+        what = "this step runs without them"
     notes: tuple[Note, ...] = (
         note(early.step.site, what),
         note(early.backward.site, "these gradients are cleared before the next step"),
@@ -236,7 +236,7 @@ def _finding(program: Program, early: Early, step: ast.stmt, backward: ast.stmt)
     fix = Fix("step after the backward", early.effect, (move(step, anchor, "after"),), claim)
     return Finding(
         "step-before-backward",
-        f"`{name}.step()` comes before the backward of `{loss}`: it never gets these gradients",
+        f"`{name}.step()` comes before the backward of `{loss}`: it never uses these gradients",
         Span.of(early.step.site),
         notes,
         offered([fix]),

@@ -326,52 +326,57 @@ def _finding(program: Program, idle: Idle) -> Finding:
     if idle.returned and idle.computed is not None:
         return Finding(
             "step-without-gradients",
-            f"`{name}.step()` never finds a gradient: `autograd.grad` returns them, and puts them nowhere",
+            f"`{name}.step()` never finds a gradient: `autograd.grad` returns gradients without filling "
+            "`.grad`",
             Span.of(idle.step.site),
             (
-                note(idle.computed, "the gradients are what this returns"),
-                note(idle.step.site, "this step looks for them in `.grad`, and trains nothing"),
+                note(idle.computed, "this returns the gradients"),
+                note(idle.step.site, "this step looks for them in `.grad`, and updates nothing"),
             ),
             advice="call `backward()`, or put each gradient into the `.grad` of its parameter",
         )
     if idle.loss is None:
         return Finding(
             "step-without-gradients",
-            f"`{name}.step()` never finds a gradient: nothing is ever differentiated",
+            f"`{name}.step()` never finds a gradient: `backward()` is never called",
             Span.of(idle.step.site),
             (
-                *_computed_note(idle, "this is computed with a graph"),
-                note(idle.step.site, "no `backward()` comes before this step, which trains nothing"),
+                *_computed_note(idle, "this builds a graph"),
+                note(idle.step.site, "no `backward()` comes before this step, which updates nothing"),
             ),
-            advice="differentiate the loss before the step",
+            advice="call `backward()` on the loss before the step",
         )
     loss = receiver(program, idle.loss)
     notes: list[Note] = []
     for cut in idle.cuts:
-        notes.append(note(cut, f"`{loss}` does not get past this to what `{name}` owns"))
+        notes.append(note(cut, f"the gradient of `{loss}` ends here, before the parameters of `{name}`"))
     if not idle.cuts:
         made = idle.step.optimizer.created
         if getattr(made, "lineno", 0) > 0:
-            notes.append(note(made, "the parameters that it owns are those of this moment"))
+            notes.append(note(made, "it keeps the parameters that exist here"))
         for call in idle.calls[:1]:
             if call.site.lineno > 0:
-                notes.append(note(call.site, "what is computed with them here reaches no loss"))
+                notes.append(note(call.site, "the result computed with them here enters no loss"))
     if idle.leaf:
-        notes.append(note(idle.loss.site, f"`{loss}` has no graph: its gradient goes no further than itself"))
+        notes.append(note(idle.loss.site, f"`{loss}` has no graph: its backward reaches no parameter"))
     elif idle.astray:
-        notes.append(note(idle.loss.site, f"all that `{loss}` reaches is owned by no optimizer"))
+        notes.append(note(idle.loss.site, f"`{loss}` gives gradients only to parameters of no optimizer"))
     else:
-        notes.append(note(idle.loss.site, f"`{loss}` reaches none of its parameters"))
-    notes.append(note(idle.step.site, "this step finds no gradient and trains nothing"))
+        notes.append(note(idle.loss.site, f"none of its parameters gets a gradient from `{loss}`"))
+    notes.append(note(idle.step.site, "this step finds no gradient and updates nothing"))
     assert isinstance(idle.step.site, ast.Call)
     return Finding(
         "step-without-gradients",
         f"`{name}.step()` never finds a gradient: "
-        + (f"`{loss}` reaches what no optimizer owns" if idle.astray else "no loss reaches its parameters"),
+        + (
+            f"`{loss}` gives gradients only to parameters of no optimizer"
+            if idle.astray
+            else "its parameters get none from any loss"
+        ),
         Span.of(idle.step.site),
         tuple(notes),
         _fixes(program, idle),
-        advice="make the optimizer of the network that the loss is to train" if idle.astray else "",
+        advice="create the optimizer with the parameters that the loss should train" if idle.astray else "",
     )
 
 
@@ -383,19 +388,20 @@ def _computed_note(idle: Idle, words: str) -> list[Note]:
 def _cleared_finding(program: Program, idle: Idle, name: str) -> Finding:
     """What is said of a step that nothing reaches since the gradients were cleared, whatever others do."""
     assert isinstance(idle.step.site, ast.Call)
-    notes = _computed_note(idle, f"this is computed with what `{name}` owns, and nobody differentiates it")
+    notes = _computed_note(idle, f"computed with the parameters of `{name}`, and no backward uses it")
     if idle.loss is not None:
         loss = receiver(program, idle.loss)
-        notes = [note(cut, f"`{loss}` does not get past this to what `{name}` owns") for cut in idle.cuts]
-        notes.append(note(idle.loss.site, f"`{loss}` reaches none of its parameters"))
-    words = "since the gradients were cleared, no `backward()` has reached what this step moves"
+        ends = f"the gradient of `{loss}` ends here, before the parameters of `{name}`"
+        notes = [note(cut, ends) for cut in idle.cuts]
+        notes.append(note(idle.loss.site, f"none of its parameters gets a gradient from `{loss}`"))
+    words = "since the gradients were cleared, no `backward()` has computed one for this step"
     return Finding(
         "step-without-gradients",
-        f"`{name}.step()` never finds a gradient: none is computed for it after they are cleared",
+        f"`{name}.step()` never finds a gradient: none is computed between the clearing and the step",
         Span.of(idle.step.site),
         (*notes, note(idle.step.site, words)),
         _fixes(program, idle),
-        advice="" if idle.loss is not None else "differentiate the loss before the step",
+        advice="" if idle.loss is not None else "call `backward()` on the loss before the step",
     )
 
 
@@ -407,5 +413,5 @@ def _fixes(program: Program, idle: Idle) -> tuple[Fix, ...]:
     if cut.lineno <= 0 or cut.args or cut.keywords or cut.func.attr != "detach":
         return ()
     edit = ReplaceExpression(Span.of(cut), program.segment(cut.func.value))
-    words = f"let `{receiver(program, idle.loss)}` run through `{shown(program, cut.func.value)}`"
+    words = f"use `{shown(program, cut.func.value)}` without `detach()`"
     return offered([Fix(words, Effect.REPAIRS, (edit,), Claim(unchanged=(), losses="rerouted"))])

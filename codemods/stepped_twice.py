@@ -135,14 +135,14 @@ def _finding(program: Program, one: Again) -> Finding:
     if one.by_two:
         for each, step in ((other, first), (name, second)):
             if line(step.optimizer.created) > 0:
-                notes.append(note(step.optimizer.created, f"`{each}` owns these parameters"))
-        message = f"`{other}.step()` and `{name}.step()` move the same parameters along the same gradients"
-        advice = "make each optimizer of the network that it is to train, or keep one of the two"
+                notes.append(note(step.optimizer.created, f"`{each}` has these parameters"))
+        message = f"`{other}.step()` and `{name}.step()` update the same parameters with the same gradients"
+        advice = "create each optimizer with the parameters it should train, or keep only one of the two"
     else:
         message = f"`{name}` steps twice on the same gradients"
-        advice = "drop one of the two steps, or differentiate the loss that the second is for before it"
-    notes.append(note(first.site, "this step has consumed them"))
-    notes.append(note(second.site, "this one moves the weights along them once more"))
+        advice = "drop one of the two steps, or call the backward that the second one is for before it"
+    notes.append(note(first.site, "this step has used them"))
+    notes.append(note(second.site, "this step uses them again"))
     return Finding(
         "stepped-twice",
         message,

@@ -56,15 +56,15 @@ def _finding(program: Program, one: TrainedTarget) -> Finding:
     loss, target = receiver(program, one.backward), shown(program, one.target)
     optimizer = owner(one.run, one.backward)
     who = (stepped(program, optimizer) if optimizer is not None else None) or "its optimizer"
-    shared = "the target has a graph, and is trained"
-    notes = [note(one.call.site, f"the network that is trained says this of `{target}`")]
+    shared = "the target is not detached, and gets gradients too"
+    notes = [note(one.call.site, f"`{target}` is computed here by the network that is trained")]
     message = f"`{loss}` trains its target `{target}` as well as the prediction"
     if one.detached is not None:
-        notes = [note(one.detached, "the prediction is detached, and learns nothing")]
-        message = f"`{loss}` trains its target `{target}`, and the prediction is detached"
+        notes = [note(one.detached, "the prediction is detached, and gets no gradient")]
+        message = f"`{loss}` trains its target `{target}` instead of the prediction, which is detached"
     notes += [
         note(one.target, shared),
-        note(one.backward.site, f"`{who}` steps on what this gives to the target"),
+        note(one.backward.site, f"`{who}` uses the gradients that the target gets here"),
     ]
     place = one.target if one.detached is None else one.detached
     return Finding("trained-target", message, Span.of(place), tuple(notes), offered(_fixes(program, one)))

@@ -221,14 +221,18 @@ def _finding(program: Program, found: Weighted) -> Finding:
     notes = [
         note(found.source.call.site, f"`{factor}` is computed from this"),
         *(
-            note(place, "with its graph, it makes this loss train what only estimates")
+            note(place, "not detached: this loss also trains the network that computes it")
             for place in found.factors
         ),
         note(
-            found.other.site, "both are trained here" if loss == other else f"`{other}` trains that estimate"
+            found.other.site,
+            "this backward trains both" if loss == other else f"`{other}` is the loss that should train it",
         ),
     ]
-    message = f"`{factor}` weighs a loss with its graph: that loss trains what computes `{factor}`, too"
+    message = (
+        f"`{factor}` is a factor of a loss and is not detached: that loss also trains the network that "
+        f"computes `{factor}`"
+    )
     fixes = offered(_detached(program, found))
     ways = offered(_ways(program, found))
     return Finding("undetached-advantage", message, Span.of(found.first), tuple(notes), fixes, ways=ways)
@@ -242,7 +246,7 @@ def _ways(program: Program, found: Weighted) -> Iterator[Fix]:
     only = only_for(program, found.loss, mine.optimizer, calls_in(found.loss.visited))
     if only is not None:
         name = stepped(program, mine.optimizer) or "its optimizer"
-        message = f"give the gradients of `{receiver(program, found.loss)}` to what `{name}` owns"
+        message = f"restrict the backward of `{receiver(program, found.loss)}` to the parameters of `{name}`"
         yield Fix(message, Effect.CHANGES, (only,), _claim(found), Way.INPUTS)
 
 

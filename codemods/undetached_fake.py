@@ -441,34 +441,38 @@ def _finding(program: Program, leak: Leak) -> Finding:
     name = stepped(program, leak.optimizer) or "its optimizer"
     operand = shown(program, entering)
     notes: list[Note] = [
-        note(entering, f"`{operand}` enters this network with its graph"),
+        note(entering, f"`{operand}` goes into this network without `detach()`"),
         note(
-            leak.backward.site, f"this backward is for `{name}`, and goes on into what computed `{operand}`"
+            leak.backward.site,
+            f"this backward is for `{name}`, but also goes through the graph of `{operand}`",
         ),
     ]
     if leak.effect is Effect.REPAIRS:
         assert leak.failing is not None and leak.failing.failure is not None
         failure = leak.failing.failure
         if failure.kind == "E1":
-            who = "next pass" if leak.failing.site is leak.backward.site else "other loss"
-            why = f"and the graph is freed when the {who} needs it"
+            who = "next iteration" if leak.failing.site is leak.backward.site else "other loss"
+            why = f"whose graph is already freed when the {who} needs it"
             notes.append(note(leak.failing.site, "autograd raises here: the graph has been freed"))
         else:
             step = isinstance(failure.culprit, Step)
-            why = "whose weights have changed by then" if step else "whose saved tensors have changed by then"
+            what = "weights" if step else "saved tensors"
+            why = f"whose {what} have been modified by then"
             if failure.culprit is not None:
-                what = "this step changes weights" if step else "this changes a tensor"
-                notes.append(note(failure.culprit.site, f"{what} that the graph had saved"))
+                what = "this step modifies weights" if step else "this modifies a tensor"
+                notes.append(note(failure.culprit.site, f"{what} that the graph needs"))
             notes.append(note(leak.failing.site, "autograd raises here: a saved tensor was modified"))
     elif leak.effect is Effect.CHANGES:
         assert leak.step is not None
-        why = "and another optimizer consumes its gradients"
-        notes.append(note(leak.step.site, f"this step consumes gradients of `{loss}` too"))
+        why = "and another optimizer uses the gradients"
+        notes.append(note(leak.step.site, f"this step also uses gradients from `{loss}`"))
     else:
-        why = "where its gradients are cleared unused: wasted work"
+        why = "where the gradients are cleared unused: wasted work"
         if leak.cleared is not None and getattr(leak.cleared.site, "lineno", 0) > 0:
-            notes.append(note(leak.cleared.site, f"this clears the gradients that `{loss}` left there"))
-    message = f"`{loss}` flows through `{operand}` into a network that only feeds it, {why}"
+            notes.append(note(leak.cleared.site, f"this clears the gradients that `{loss}` computed there"))
+    message = (
+        f"`{operand}` is not detached: `{loss}` also backpropagates into the network that computed it, {why}"
+    )
     return Finding(
         "undetached-fake",
         message,
@@ -540,7 +544,7 @@ def _ways(program: Program, leak: Leak) -> Iterator[Fix]:
     only = only_for(program, leak.backward, leak.optimizer, [call for call, _, _ in leak.cuts])
     if only is not None:
         loss, name = receiver(program, leak.backward), stepped(program, leak.optimizer) or "its optimizer"
-        message = f"give the gradients of `{loss}` to what `{name}` owns"
+        message = f"restrict the backward of `{loss}` to the parameters of `{name}`"
         yield Fix(message, leak.effect, (only,), _claim(leak), Way.INPUTS)
 
 
@@ -568,7 +572,7 @@ def _other_first(program: Program, leak: Leak, places: list[tuple[ast.expr, Valu
     claim = _claim(leak)._replace(
         unchanged=constructed(run, mine) if raises else (), beyond=False, same_forwards=False
     )
-    what = f"`{stepped(program, other.optimizer) or 'the other optimizer'}` first, and detach "
+    what = f"update `{stepped(program, other.optimizer) or 'the other optimizer'}` first, and detach "
     message = what + listed_names(program, [expression for expression, _ in places])
     effect = Effect.REPAIRS if raises else Effect.CHANGES
     for fix in _carried_out(program, leak, [*moves, *detach], message, Way.REORDER):
@@ -622,7 +626,7 @@ def _fixes_in_place(program: Program, leak: Leak) -> Iterator[Fix]:
         if written is None:
             return
         edits.append(ReplaceExpression(Span.of(site), written))
-        names += [f"`{shown(program, site)}` written out with `{shown(program, expression)}` detached"]
+        names += [f"write out `{shown(program, site)}` here, with `{shown(program, expression)}` detached"]
     yield from _carried_out(program, leak, edits, ", ".join(dict.fromkeys(names)))
 
 
@@ -727,7 +731,7 @@ def _fixes_at(
     if len({e.lineno for e, _ in places} | {_first_place(leak).lineno}) > 1:
         message += " on line " + ", ".join(str(n) for n in sorted({e.lineno for e, _ in places}))
     if any(e in leak.asked for e, _ in places):
-        message += "; what the penalty differentiates by requires grad itself"
+        message += ", and call `requires_grad_()` on the input of the gradient penalty"
     yield from _carried_out(program, leak, detach, message)
 
 

@@ -88,12 +88,12 @@ def _finding(program: Program, one: Waiting) -> Finding:
     assert isinstance(one.backward.site, ast.Call)
     return Finding(
         "undivided-accumulation",
-        f"`{name}` consumes `{passes}` losses at once, and `{loss}` is not divided by that",
+        f"`{name}` steps on the sum of `{passes}` losses, and `{loss}` is not divided by `{passes}`",
         Span.of(one.backward.site),
         (
-            note(one.backward.site, "each pass adds the gradient of a mean over its own batch"),
-            note(one.step.site, f"this step waits for `{passes}` of them"),
+            note(one.backward.site, "every iteration adds the gradient of a mean over its own batch"),
+            note(one.step.site, f"this step runs once every `{passes}` iterations"),
         ),
         severity=Severity.INFO,
-        advice=f"differentiate `{loss} / {passes}`",
+        advice=f"backpropagate `{loss} / {passes}`",
     )

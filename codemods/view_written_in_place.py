@@ -79,15 +79,15 @@ def _finding(program: Program, written: Written) -> Finding:
     assert isinstance(site, (ast.expr, ast.stmt))
     apart = written.view.among
     several = apart is not None and _taken_apart(program, apart) is not None
-    notes = [note(site, "autograd raises here: it cannot record that this view is changed")]
+    notes = [note(site, "autograd raises here: this view may not be modified in place")]
     if apart is not None and line(apart) > 0:
-        how = "several views of one tensor are given here at once" if several else "this view is taken here"
+        how = "this returns several views of one tensor" if several else "this view is created here"
         notes.insert(0, note(apart, how))
     name = shown(program, _target(site))
-    which = "one of several views of a tensor" if several else "a view that was taken without a graph"
+    which = "one of several views of a tensor" if several else "a view created with gradients disabled"
     return Finding(
         "view-written-in-place",
-        f"`{name}` is {which}, and is changed in place",
+        f"`{name}` is {which}, and is modified in place",
         Span.of(site),
         tuple(notes),
         offered(_fixes(program, written)),

@@ -78,17 +78,17 @@ def _stepping(program: Program) -> set[ast.AST]:
 def _finding(program: Program, one: Misdirected) -> Finding:
     name, loss = stepped(program, one.step.optimizer) or "the optimizer", receiver(program, one.loss)
     other = _name(program, one) or "another optimizer"
-    notes: list[Note] = [note(one.loss.site, f"`{loss}` reaches what `{other}` owns")]
+    notes: list[Note] = [note(one.loss.site, f"`{loss}` computes gradients for `{other}`")]
     if one.partner is not None:
-        notes.append(note(one.step.site, f"`{name}` owns nothing that it reaches"))
+        notes.append(note(one.step.site, f"`{name}` gets no gradient from it"))
         notes.append(note(one.partner.step.site, f"`{other}` steps after `{name}`'s loss"))
     else:
         notes.append(note(one.step.site, f"this is another step of `{name}`, and `{other}` never steps"))
     assert isinstance(one.step.site, (ast.expr, ast.stmt))
-    choices = f"step `{other}` here, unless the two optimizers were made of each other's networks"
+    choices = f"step `{other}` here, or swap the parameters that the two optimizers were created with"
     return Finding(
         "wrong-optimizer",
-        f"`{name}.step()` comes after `{loss}`, which is for `{other}`",
+        f"`{name}.step()` comes after the backward of `{loss}`, which computes gradients for `{other}`",
         Span.of(one.step.site),
         tuple(notes),
         offered(_fixes(program, one)),
@@ -103,15 +103,15 @@ def _fixes(program: Program, one: Misdirected) -> Iterator[Fix]:
         clearings = [z for z in one.clearings() if _of(z) is one.step.optimizer]
         edits = [_renamed(program, stepping(program, one.step), name)]
         edits += [_renamed(program, _cleared(z), name) for z in clearings]
-        words = f"step `{name}` on its loss"
+        words = f"step `{name}` instead"
     else:
         pair, named = (one, one.partner), {_by_its_own(one), _by_its_own(one.partner)}
         if named <= {True, None} and True in named:
             holders = [stepping(program, each.step) for each in pair]
-            words = "let the two optimizers step on their own losses"
+            words = "swap the two steps"
         elif named == {False}:
             holders = [_parameters(each.step.optimizer) for each in pair]
-            words = "make each optimizer of the network that its losses are for"
+            words = "swap the parameters of the two optimizers"
         else:
             return
         texts = [None if holder is None else program.segment(holder) for holder in holders]
