@@ -87,7 +87,7 @@ def find(program: Program) -> Iterator[Finding]:
             place = change.site if layer is None else layer
             # The layers of a Sequential are all called where it is called.
             places = [(saved, "saved here for the backward")] if saved is not change.site else []
-            places += [(change.site, "modified here"), (event.site, "needed here: autograd raises")]
+            places += [(change.site, "modified in place here"), (event.site, "needed here: autograd raises")]
             fixes = offered(_fixes(program, event))
             if line(place) <= 0 or (line(change.site) <= 0 and not fixes):
                 continue  # It happens in another module, which is not to be told unless it is mended here.

@@ -48,7 +48,7 @@ def kept_apart(one: Recording, other: Recording, *, in_earnest: bool) -> str | N
             continue
         stops = len(one.steps) == len(other.steps) and abs(len(course) - len(mate)) > 1
         if stops or not _same_course(course, mate):
-            return f"{_spoken(name)} comes to be something else"
+            return f"{_spoken(name)} ends up different"
     return None
 
 

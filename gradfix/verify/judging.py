@@ -306,7 +306,7 @@ class _Trial:
         """
         ledger = self.original(seed, keep=True, through=True).ledger
         if ledger is None:
-            raise intent.Undecided("the graphs of the original are too large to be looked at")
+            raise intent.Undecided("the graphs of the original are too large to look at")
         found = intent.corrections(ledger)
         return tuple(
             (call, one.cut, tuple(sorted(cast(Collection[tuple[int, int]], one.dropped))))
@@ -448,7 +448,7 @@ def _verdict(
     doubt = next((apart for apart in refusals if not apart.known), None)
     if doubt is not None:
         return Verdict("not run", doubt.why)
-    return Verdict("refuted", refusals[0].why if refusals else "the original has another training step")
+    return Verdict("refuted", refusals[0].why if refusals else "the original trains in another way")
 
 
 def _measures(
@@ -459,7 +459,7 @@ def _measures(
     Where all that is wrong is which loss is given to whom, the rule itself is the measure, and no rewrite.
     """
     first = trial.seeds[0]
-    undecided = "gradfix has no repair of its own that runs, so there is nothing to compare"
+    undecided = "gradfix has no working repair of its own to compare with"
     models = [one for one in repairs if not one.choice and _stops(trial.repaired(one, first)) is None]
     entries = frozenset(number for number, mistake in enumerate(mistakes) if mistake.entries)
     rule = Repair(trial.before[1], entries, RULED, ruled=True)
@@ -479,7 +479,7 @@ def _measures(
     return [*models, *([rule] if entries else [])], undecided
 
 
-RULED = "with its graphs kept and each loss given once to those that it is for"
+RULED = "with its graphs kept and each loss used once, by the optimizers it is for"
 
 
 def _stopped(trial: _Trial, seeds: Sequence[int]) -> Verdict | None:
@@ -496,8 +496,8 @@ def _stops(run: Recording) -> tuple[Judged, str] | None:
         return "not run", f"it {claims.summary(run)}"
     if not run.steps and not run.backwards:
         if run.optimizers:
-            return "refuted", "it makes no backward call"
-        return "not run", "it makes no backward call, and what `torch.autograd.grad` gives is not followed"
+            return "refuted", "it never calls backward()"
+        return "not run", "it never calls backward(), and what `torch.autograd.grad` returns is not followed"
     return None
 
 
@@ -528,7 +528,7 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
     """Whether the judged version consumes what the original with ``repair`` consumes."""
     first = trial.seeds[0]
     apart = (
-        _outdated(trial.judged(first)) or _Apart("they cannot be compared otherwise", known=False)
+        _outdated(trial.judged(first)) or _Apart("they cannot be compared in another way", known=False)
         if repair.held
         else _in_earnest(trial.repaired(repair, first), trial.judged(first), first)
     )
@@ -546,7 +546,7 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
         needless = _retains(trial.judged(first)) > kept
     if needless:
         # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
-        hidden = _Apart("it retains graphs, which no right repair has to")
+        hidden = _Apart("it needs retain_graph=True, which no right repair does")
         return _Found(hidden if apart is None or not apart.known else apart)
     if apart is None:
         doubts = [apart for look in (_later, _moved) if (apart := look(trial, repair)) is not None]
@@ -556,7 +556,7 @@ def _same(trial: _Trial, repair: Repair) -> _Found:
         return _Found(None, _manner(trial, repair)) if later is None else _Found(later)
     other = _other_order(trial, repair)
     if other is None:
-        return _Found(None, "with the weights held still, the optimizers consume the gradients")
+        return _Found(None, "with optimizer updates off, the optimizers use the gradients")
     # What differs where the weights do move is what people can see, but it is no reason in another order.
     pairs = zip(trial.repaired(repair, first).steps, trial.judged(first).steps)
     in_order = all(mine.optimizer == theirs.optimizer for mine, theirs in pairs)
@@ -598,11 +598,11 @@ def _manner(trial: _Trial, repair: Repair) -> str:
     """How the judged version trains as the repair does, in words."""
     on = f"on {len(trial.seeds)} seeds"
     if trial.judged(trial.seeds[0]).optimizers:
-        return f"the optimizers consume, {on}, the gradients"
+        return f"{on}, the optimizers use the gradients"
     found = [claims.by_hand(trial.repaired(repair, seed), trial.judged(seed)) for seed in trial.seeds]
     if not all(one.whole for one in found):
         on += f" and for the first {plural(min(one.calls for one in found), 'backward call')}"
-    return f"weights are moved by, {on}, the gradients"
+    return f"{on}, the weights are updated with the gradients"
 
 
 def _other_order(trial: _Trial, repair: Repair) -> _Apart | None:
@@ -619,20 +619,20 @@ def _other_order(trial: _Trial, repair: Repair) -> _Apart | None:
     for seed in trial.seeds:
         model, run = trial.repaired(repair, seed), trial.judged(seed)
         if model.moved_otherwise != run.moved_otherwise:
-            return _Apart("something other than the steps moves the weights")
+            return _Apart("something other than a step changes the weights")
         kept = kept_apart(model, run, in_earnest=False)
         if kept is not None:
             return _Apart(f"{kept} (seed {seed})")
         model, run = trial.repaired(repair, seed, still=True), trial.judged(seed, still=True)
         apart = _apart(model, run, seed)
         if apart is not None:
-            return replace(apart, why=f"with the weights held still, {apart.why}")
+            return replace(apart, why=f"with optimizer updates off, {apart.why}")
     apart = _first(_alone(trial, repair, one.index) for one in trial.judged(first).optimizers)
     if apart is None:
         apart = _moved(trial, repair)
     if apart is not None:
         return apart
-    return _Apart("gradients are computed from weights that have changed") if _stale(trial) else None
+    return _Apart("gradients are computed from outdated weights") if _stale(trial) else None
 
 
 def _alone(trial: _Trial, repair: Repair, optimizer: int) -> _Apart | None:
@@ -716,7 +716,7 @@ def _in_earnest(one: Recording, other: Recording, seed: int) -> _Apart | None:
         return apart
     for index, place in sorted(one.moved_otherwise ^ other.moved_otherwise):
         what = one.parameter(index, place)
-        return _Apart(f"in one version something other than the steps moves {what} (seed {seed})")
+        return _Apart(f"in one version something other than a step changes {what} (seed {seed})")
     kept = kept_apart(one, other, in_earnest=apart is None)
     return apart if kept is None else _Apart(f"{kept} (seed {seed})")
 
@@ -733,9 +733,9 @@ def _retains(run: Recording) -> int:
 def _outdated(run: Recording) -> _Apart | None:
     """Whether a step consumes what was computed with weights from before a step."""
     if run.ledger is None:
-        return _Apart("its graphs are too large to be looked at", known=False)
+        return _Apart("its graphs are too large to look at", known=False)
     for call, _ in intent.outdated(run.ledger):
-        return _Apart(f"the backward call of {call.loss} uses weights that have been moved since")
+        return _Apart(f"the backward call of {call.loss} uses weights that a step has changed since")
     return None
 
 
@@ -771,11 +771,11 @@ def _apart(
             place = claims.updates_apart(mine, theirs, exact=exact)
             if updates and place is not None:
                 what = one.parameter(optimizer.index, place)
-                return _Apart(f"step {turn} of {who} makes something else of {what} (seed {seed})")
+                return _Apart(f"step {turn} of {who} updates {what} differently (seed {seed})")
             if mine.settings != theirs.settings:
                 return _Apart(f"step {turn} of {who} has other settings: {theirs.settings}")
             if set(mine.clips) != set(theirs.clips):
-                return _Apart(f"step {turn} of {who} clips gradients otherwise: {_clips(theirs)}")
+                return _Apart(f"step {turn} of {who} clips gradients differently: {_clips(theirs)}")
         counts = [len(run.steps_of(optimizer.index)) for run in (one, other)]
         if not partly and _other_count(one, other, *counts):
             return _Apart(f"{who} takes {plural(counts[1], 'step')}, not {counts[0]}")
@@ -786,7 +786,7 @@ def _apart(
     if partly:
         return None
     if len(_unused(other)) > len(_unused(one)):
-        return _Apart(f"no step uses what the backward call at {_unused(other)[-1]} computes")
+        return _Apart(f"no step uses the gradients of the backward call at {_unused(other)[-1]}")
     return _cut_short(one, other)
 
 
@@ -842,7 +842,7 @@ def _cut_short(one: Recording, other: Recording) -> _Apart | None:
     """Whether the judged version ends before it has done as much as the other."""
     if other.ending == "finished" or (other.ending == one.ending and len(other.steps) >= len(one.steps)):
         return None
-    return _Apart(f"it leaves early: it {claims.summary(other)}", known=_left(other))
+    return _Apart(f"it ends early: it {claims.summary(other)}", known=_left(other))
 
 
 def _left(run: Recording) -> bool:
@@ -897,7 +897,7 @@ def _through_time(trial: _Trial, repairs: Sequence[Repair]) -> str | _Apart | No
             clips = {(step.optimizer, frozenset(step.clips)) for step in model.steps}
             other = next((s for s in run.steps if (s.optimizer, frozenset(s.clips)) not in clips), None)
             if other is not None:
-                return _Apart(f"{run.optimizers[other.optimizer].name} clips otherwise: {_clips(other)}")
+                return _Apart(f"{run.optimizers[other.optimizer].name} clips differently: {_clips(other)}")
         for optimizer in held.optimizers:
             steps = held.steps_of(optimizer.index)
             if not steps:
@@ -906,15 +906,15 @@ def _through_time(trial: _Trial, repairs: Sequence[Repair]) -> str | _Apart | No
             if length is None:
                 return _beyond(whole, held, steps)
             if not _goes_on(whole, held, steps, length):
-                why = f"its first step consumes the sum over {length} passes, but not each step goes on with"
-                return _Apart(f"{why} the passes after those of the one before (seed {seed})")
+                why = f"its first step uses the sum over {length} iterations, but later ones do not continue"
+                return _Apart(f"{why} where the one before ended (seed {seed})")
             apart = _cut_as_seldom(trial, repairs, seed, steps, length)
             if apart is not None:
                 return apart
             lengths.add(length)
     if len(lengths) != 1 or _stale(trial):
         return None
-    return f"its step consumes the sum over {lengths.pop()} passes of what the original's own graph holds"
+    return f"its step uses the sum over {lengths.pop()} iterations of what the original's own graph gives"
 
 
 def _gradients(step: Step) -> dict[int, Values | None]:
@@ -930,7 +930,7 @@ def _consumed(step: Step) -> dict[int, Values | None]:
     }
 
 
-FARTHER = "it goes back through more passes than the run of the original has"
+FARTHER = "it goes back through more iterations than the run of the original has"
 
 
 def _beyond(whole: Recording, held: Recording, steps: Sequence[Step]) -> _Apart | None:
@@ -976,9 +976,9 @@ def _cut_as_seldom(
         if turn is None and (model.ending != "finished" or len(sums) >= len(steps)):
             cut = replace(repair, text=text)
             return _moved_through(trial, cut, steps[0].optimizer, length) if seed == trial.seeds[0] else None
-        what = f"step {turn or len(sums) + 1} does not consume the sum over its own {length} passes"
+        what = f"step {turn or len(sums) + 1} does not use the sum over its own {length} iterations"
         found = _Apart(f"{what}, though the first one does (seed {seed})")
-    why = f"its first step consumes the sum over {length} passes, and later ones cannot be compared"
+    why = f"its first step uses the sum over {length} iterations, and later ones cannot be compared"
     return found or _Apart(why, known=False)
 
 
@@ -994,8 +994,8 @@ def _moved_through(trial: _Trial, cut: Repair, optimizer: int, length: int) -> _
     pairs = zip(_segments(model, optimizer, length), run.steps_of(optimizer))
     for turn, (consumed, step) in enumerate(pairs, start=1):
         if passes.rests(optimizer, turn) and not claims.same_gradients(consumed, _consumed(step)):
-            what = f"step {turn} does not consume the sum over its own {length} passes"
-            return _Apart(f"{what} once the weights were put back to others (seed {first})")
+            what = f"step {turn} does not use the sum over its own {length} iterations"
+            return _Apart(f"{what} once the weights were replaced by others (seed {first})")
     return None
 
 

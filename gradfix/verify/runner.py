@@ -33,6 +33,7 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
 from gradfix.core.codemod import Claim, Effect
+from gradfix.core.errors import quoted
 from gradfix.system import hostile, progress, scratch
 from gradfix.system.parallel import before_leaving, is_forked
 from gradfix.verify import cgroups, claims, made, removal, sandbox, starting
@@ -184,7 +185,7 @@ class Run:
 
     version: str
     """``before``, ``after``, ``reference`` (the original with its graphs kept), ``reference, weights
-    held still``, ``after, weights held still``, or one of the first three ``without data``."""
+    off``, ``after, updates off``, or one of the first three ``without data``."""
     seed: int
     summary: str
     optimizers: tuple[RecordedOptimizer, ...] = ()
@@ -450,7 +451,7 @@ def choose_sandbox(executable: str, allow_unsandboxed: bool = False) -> sandbox.
     raise CannotRun(f"no sandbox here ({found}); --allow-unsandboxed runs it with resource limits only")
 
 
-OUT_OF_TIME = "the time for this file is over: `seconds` of tool.gradfix.verify may give it more"
+OUT_OF_TIME = "the time for this file is up: set `seconds` in tool.gradfix.verify to give it more"
 
 PATIENT = 5.0
 """Seconds that a server has to end, once when it is told, and once more when its guard is."""
@@ -1169,7 +1170,7 @@ class _Trial:
             versions += [("reference", self.reference(seed)) for seed in self.seeds]
         if not self.hashed:
             (original,) = runner.run([self.before(self.seeds[0])])
-            names = ("reference, weights held still", "after, weights held still")
+            names = ("reference, updates off", "after, updates off")
             versions += zip(names, self.still(original))
         return versions
 
@@ -1336,7 +1337,7 @@ def dithered(runner: Runner, job: Job) -> list[Recording]:
 
 SHORTEST = 4
 """Letters of a variable's value that is told from other text."""
-TOO_LARGE = "run without data, for in earnest it takes too much time or memory"
+TOO_LARGE = "run without data, as a full run takes too much time or memory"
 
 
 SLOW = 4
@@ -1388,9 +1389,9 @@ def why_not(before: Recording, claim: Claim, root: Path | None = None) -> str | 
     if claim.raises is not None and before.ending != "finished":
         line = claim.raises_line
         if line is not None and not any(one.place.covers(line) for one in before.backwards):
-            where = f"line {line}, which raises {claim.raises}"
-            return f"the run did not come to {where} (the original {before.ran()})"
-        return f"{claim.raises} was not raised within the budget (the original {before.ran()})"
+            where = f"line {line}, which should raise {quoted(claim.raises)}"
+            return f"the run did not reach {where} (the original {before.ran()})"
+        return f"{quoted(claim.raises)} was not raised in time (the original {before.ran()})"
     return None
 
 
@@ -1408,9 +1409,9 @@ def obstacle(before: Recording, root: Path | None = None) -> str | None:
     if before.detail == OUT_OF_TIME:
         return OUT_OF_TIME
     if before.ending == "finished":
-        return "no backward call happened"
+        return "backward() was never called"
     if before.ending == "seconds":
-        return "the time was spent before the first backward call"
+        return "the time was up before the first backward call"
     return f"it stopped before the first backward call: {before.detail or before.ending}"
 
 
@@ -1445,7 +1446,7 @@ def _obstacle(error: Failure, before: Recording, root: Path | None) -> str:
         )
     if "CUDA" in message or "NVIDIA" in message:
         # What torch says depends on how it was built, and on who has asked before.
-        return f"{where} needs an accelerator, and a run has none"
+        return f"{where} needs an accelerator, which verification does not use"
     if error.type == "IndexError" and "sys.argv" in _line(error, before):
         return f"{where} reads its arguments: add them after --"
     return f"{where} raised {error.type}: {message}"

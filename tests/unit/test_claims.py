@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from gradfix.core.codemod import Claim, Effect
+from gradfix.core.errors import quoted
 from gradfix.verify.claims import (
     Check,
     Still,
@@ -294,7 +295,7 @@ def test_a_change_ends_the_comparison_at_the_first_step_that_may_differ() -> Non
     checks = check(claim, Effect.CHANGES, before, after)
     assert verdicts(checks, "unchanged") == ["holds"]
     assert "equal at the 1 step" in details(checks, "unchanged")
-    assert "then other steps, which the fix changes" in details(checks, "unchanged")
+    assert "then other steps, whose gradients the fix changes" in details(checks, "unchanged")
     # A listed optimizer whose first step comes later has nothing to be compared.
     checks = check(Claim(unchanged=(2,)), Effect.CHANGES, before, after)
     assert verdicts(checks, "unchanged") == []
@@ -538,7 +539,7 @@ def test_a_step_that_consumes_nothing() -> None:
     claim = Claim(unchanged=())
     assert verdicts(check(claim, Effect.CHANGES, before, idle), "consumes") == ["fails"]
     checks = check(claim, Effect.CHANGES, idle, idle)
-    assert details(checks, "consumes") == "step 1 of opt consumes nothing, as in the original"
+    assert details(checks, "consumes") == "step 1 of opt finds no gradient, as in the original"
     assert verdicts(checks, "consumes") == ["not checked"]
     assert verdicts(check(claim, Effect.REPAIRS, idle, idle), "consumes") == ["fails"]
     cleared = recording(backward(0), step(0.0, feeds=()))
@@ -548,18 +549,23 @@ def test_a_step_that_consumes_nothing() -> None:
 @pytest.mark.parametrize(
     ("calls", "feeds", "verdict", "detail"),
     [
-        (["loss"], [(0,)], "holds", "the only step of opt consumes loss only"),
+        (["loss"], [(0,)], "holds", "the only step of opt uses gradients from loss only"),
         (
             ["loss", "other"],
             [(0, 1)],
             "fails",
-            "step 1 of opt consumes gradients of loss and other, not of loss",
+            "step 1 of opt uses gradients from loss and other, not from loss",
         ),
-        (["loss"], [()], "fails", "step 1 of opt consumes gradients of nothing, not of loss"),
+        (["loss"], [()], "fails", "step 1 of opt uses gradients from nothing, not from loss"),
         (["loss"], [(-1,)], "not checked", "gradients of opt are assigned by hand"),
-        ([None], [(0,)], "not checked", "what feeds opt cannot be read from the source"),
-        (["loss", "loss"], [(0,), (0, 1)], "fails", "opt consumes gradients that it had already consumed"),
-        (["loss", "loss"], [(0,), (1,)], "holds", "each of 2 steps of opt consumes loss only"),
+        (
+            [None],
+            [(0,)],
+            "not checked",
+            "the losses of opt cannot be read from the source",
+        ),
+        (["loss", "loss"], [(0,), (0, 1)], "fails", "opt uses gradients that it has already used"),
+        (["loss", "loss"], [(0,), (1,)], "holds", "each of 2 steps of opt uses gradients from loss only"),
         ([], [], "fails", "opt takes no step"),
     ],
 )
@@ -655,11 +661,11 @@ def test_a_run_in_one_line() -> None:
     assert summary(recording(backward(0), optimizers=0)) == "ran 1 backward call"
     crash = failure("E1", 27, receiver="lossG")
     assert summary(recording(*LOOP[:2], crash)) == (
-        "raised E1 at line 27 in lossG.backward() after 1 step of opt"
+        f"raised {quoted('E1')} at line 27 in lossG.backward() after 1 step of opt"
     )
     added = failure("E1", 27, receiver="lossD + lossG")
     assert summary(recording(added)) == (
-        "raised E1 at line 27 in (lossD + lossG).backward() after 0 backward calls"
+        f"raised {quoted('E1')} at line 27 in (lossD + lossG).backward() after 0 backward calls"
     )
     assert summary(recording(*LOOP[:2], ending="seconds")) == "ran 1 step of opt, until its time was spent"
 

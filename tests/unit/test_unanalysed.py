@@ -83,7 +83,7 @@ def test_of_what_was_followed_nothing_is_said(text: str) -> None:
             f"{HEAD}net = nn.Linear(2, 1)\n\n\nclass Trainer:\n    def fit(self, opt):\n{indented(TRAINS)}",
             "function",
             "Trainer.fit",
-            "the optimizer comes from a caller that the model did not find",
+            "the optimizer comes from a caller that gradfix did not find",
         ),
     ],
 )
