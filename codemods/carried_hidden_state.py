@@ -1,4 +1,5 @@
-"""A state is carried from one pass of a loop to the next together with its graph.
+"""A state that a loop carries from one iteration to the next keeps the graph of all earlier iterations.
+The next backward goes through these graphs again, and autograd raises.
 
     for x, y in loader:                        for x, y in loader:
                                                    hidden = hidden.detach()
@@ -7,14 +8,17 @@
         loss.backward(retain_graph=True)           loss.backward()
         optimizer.step()                           optimizer.step()
 
-Every backward then goes back through all earlier passes. Without `retain_graph` the second pass raises
-"Trying to backward through the graph a second time"; with it, the optimizer's step has changed the weights
-that the old passes saved, and autograd raises "modified by an inplace operation". The assignment
-`h = h_next` only binds a name: what was modified in place is the weight.
+Without `retain_graph` the second iteration raises "Trying to backward through the graph a second time"; with
+it, the optimizer's step has modified the weights that the old iterations saved, and autograd raises
+"modified by an inplace operation". The assignment `h = h_next` only binds a name: what was modified in place
+is the weight.
 
 The repair cuts the carried value once for each backward: at the plain assignment that hands it over, if
 there is one, else where the pass begins. It goes to the end of the pass where the first state is itself
 trained (a parameter), so that this keeps its gradient. `retain_graph=True` goes with it.
+
+When not to fix it: where gradients should flow back through several iterations. Then add up their losses,
+call backward once, and detach only after that.
 
 Preconditions: the failing backward certainly reaches a node of an earlier pass of the loop, and every value
 that leads there is known by name and make (a tensor, a list or tuple of tensors, None at first). Reported

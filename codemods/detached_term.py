@@ -1,13 +1,15 @@
-"""A term of a loss was computed of what the loss trains, and trains nobody: it is cut off on the way.
+"""A term of a loss has lost its graph: no parameter gets a gradient from it.
+It changes the value of the loss and nothing else. Nothing raises, and the printed loss contains it.
 
     slope = grad(D(mixed).sum(), mixed)         slope = grad(D(mixed).sum(), mixed, create_graph=True)
     penalty = (slope[0].norm() - 1) ** 2   =>   penalty = (slope[0].norm() - 1) ** 2
     loss = D(fake).mean() + 10 * penalty        loss = D(fake).mean() + 10 * penalty
     loss.backward()                             loss.backward()
 
-What is added to a loss and has no graph trains nobody, however large it is. Nothing raises, and the loss
-that is printed has it in it. A penalty on a gradient needs `create_graph=True`; an entropy, a regularization
-or another loss must not go through `item()`, `detach()` or numpy.
+A penalty on a gradient needs `create_graph=True`; an entropy, a regularization or another loss must not go
+through `item()`, `detach()` or numpy.
+
+When not to fix it: where the term should change the value of the loss only, for the log.
 
 Preconditions:
 

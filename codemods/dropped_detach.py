@@ -1,12 +1,15 @@
-"""The result of `detach()` is dropped, and the tensor goes on with its graph.
+"""The result of `detach()` is not used, and the tensor itself keeps its graph.
+The loss still sends gradients through it.
 
     weight = near / far                     weight = near / far
     weight.detach()                         weight = weight.detach()
     loss = near + weight * far       =>     loss = near + weight * far
     loss.backward()                         loss.backward()
 
-`detach()` gives another tensor and leaves the one that it is called on as it is. A statement that does
-nothing else does nothing at all: the loss goes on into what was to be a constant of it.
+`detach()` returns a new tensor and leaves the one that it is called on as it is. A statement that does
+nothing else has no effect.
+
+When not to fix it: where the loss should train what computes the tensor. Then drop the statement.
 
 Preconditions:
 

@@ -1,4 +1,6 @@
-"""Validation, sampling or a rollout computes graphs that nothing walks.
+"""Validation, sampling or a rollout builds graphs that no backward uses.
+`eval()` switches dropout and batch normalization, and does not disable autograd: each forward keeps its
+activations in memory for a backward that never comes.
 
     def evaluate(model, loader):              @torch.no_grad()
         model.eval()                          def evaluate(model, loader):
@@ -6,9 +8,10 @@
             ...                                   for x, y in loader:
                                                       ...
 
-`eval()` switches dropout and batch normalisation, and leaves autograd on: each forward keeps all activations
-for a backward that never comes. That takes several times the memory, and time; what is added up or listed on
-the way keeps the graphs of all batches.
+That takes several times the memory, and time; what is added up or collected on the way keeps the graphs of
+all batches.
+
+When not to fix it: where the caller computes gradients of the result (saliency maps, adversarial examples).
 
 Preconditions:
 

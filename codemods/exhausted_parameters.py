@@ -1,4 +1,5 @@
-"""A generator of parameters is used a second time, when there is nothing left in it.
+"""A generator of parameters is used a second time, when it is already empty.
+Clipping clips nothing, a penalty is zero, a group of an optimizer is empty, and nothing raises.
 
     params = net.parameters()                     params = list(net.parameters())
     optimizer = Adam(params)                      optimizer = Adam(params)
@@ -8,9 +9,10 @@
         clip_grad_norm_(params, 1.0)                  clip_grad_norm_(params, 1.0)
         optimizer.step()                              optimizer.step()
 
-`parameters()` gives a generator, which can be gone through once. Whoever comes second finds no parameters: a
-clipping clips nothing, a penalty is zero, a group of an optimizer is empty, and nothing raises. Only an
-optimizer that is made of nothing else says so: "optimizer got an empty parameter list".
+`parameters()` returns a generator, which can be iterated over only once. Only an optimizer that is given
+nothing else says so: "optimizer got an empty parameter list".
+
+When not to fix it: where the second use has no purpose. Then drop it.
 
 Preconditions:
 

@@ -1,4 +1,6 @@
-"""The gradient is asked for of what was computed, which keeps none.
+"""The gradient of a computed tensor is asked for, but backward fills the `.grad` of leaf tensors only.
+Its `.grad` stays None, which fails later with an error about NoneType; an optimizer raises "can't optimize a
+non-leaf Tensor".
 
     w = torch.randn(3, requires_grad=True) * 0.01       w = (torch.randn(3) * 0.01).requires_grad_()
     for x, y in data:                              =>   for x, y in data:
@@ -7,10 +9,10 @@
         w.data -= 0.1 * w.grad                              w.data -= 0.1 * w.grad
         w.grad = None                                       w.grad = None
 
-Backward leaves gradients in leaves only: in tensors that were made with `requires_grad=True`, and not
-computed. What is computed of one, be it by `* 0.01`, `.view(...)` or `w = w - 0.1 * w.grad`, is another
-tensor. Its `grad` is None, with a warning, and whoever computes with that gets an error that speaks of
-NoneType. An optimizer that is made of it says "can't optimize a non-leaf Tensor".
+A leaf is a tensor that was created with `requires_grad=True`, and not computed. What is computed from one,
+be it by `* 0.01`, `.view(...)` or `w = w - 0.1 * w.grad`, is another tensor.
+
+When not to fix it: where the gradient of the original leaf is meant. Then read the `.grad` of that one.
 
 Preconditions:
 

@@ -1,13 +1,16 @@
-"""A loss leaves gradients in a network that no optimizer owns.
+"""A loss computes gradients for a network that no optimizer trains.
+Nothing raises, and no step uses them: they cost memory and time in every iteration.
 
     y = r + gamma * target(s2).max(1)[0]      y = r + gamma * target(s2).detach().max(1)[0]
     loss = mse_loss(q(s)[a], y)           =>  loss = mse_loss(q(s)[a], y)
     loss.backward()                           loss.backward()
 
-What a target network, a teacher or a reference policy says is a constant of the loss. Where nothing says so,
-each forward keeps its whole graph, and each backward runs through it and adds to gradients that no step ever
-consumes. Nothing raises, and nothing is learned from it: it takes memory and time. So do the gradients of the
-weights of a network that only leads a loss to another one (a perceptual loss): these are to be frozen.
+The output of a target network, a teacher or a reference policy is a constant of the loss. Where it is not
+detached, each forward keeps its whole graph, and each backward goes through it and adds to gradients that no
+step ever uses. So do the gradients of the weights of a network that only leads a loss to another one (a
+perceptual loss): these should be frozen.
+
+When not to fix it: where the network should be trained. Then give its parameters to an optimizer.
 
 Preconditions:
 

@@ -1,4 +1,5 @@
-"""A loss is added up or listed for the log, and keeps the graph of every pass.
+"""A loss is added up or collected for the log without `detach()`, and keeps the graph of every iteration.
+Memory grows with each of them, and a long epoch ends with "out of memory".
 
     for x, y in loader:                       for x, y in loader:
         loss = loss_fn(model(x), y)               loss = loss_fn(model(x), y)
@@ -7,10 +8,12 @@
         optimizer.step()                          optimizer.step()
         total += loss                    =>       total += loss.detach()
 
-`total` is a tensor with a graph: each addition hangs the graph of its pass on those of all passes before, and
-nothing is freed as long as `total` is there. So it is with `losses.append(loss)`, with
-`running = 0.9 * running + 0.1 * loss`, with meters and dicts for the log, and with buffers that a network
-updates in its forward. Memory grows from pass to pass, and a long epoch ends with "out of memory".
+`total` is a tensor with a graph: each addition attaches the graph of its iteration to those of all earlier
+ones, and nothing is freed as long as `total` exists. The same goes for `losses.append(loss)`, for `running =
+0.9 * running + 0.1 * loss`, for meters and dicts for the log, and for buffers that a network updates in its
+forward.
+
+When not to fix it: where `backward()` is called on the sum itself, after the loop.
 
 Preconditions:
 

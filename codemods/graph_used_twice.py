@@ -1,11 +1,11 @@
-"""Two losses are backpropagated through one graph, and the first backward has freed it.
+"""Two backward calls go through the same graph, and the first one has freed it.
+Autograd raises "Trying to backward through the graph a second time".
 
     loss_a.backward()          =>   (loss_a + loss_b).backward()
     loss_b.backward()
     optimizer.step()                optimizer.step()
 
-Autograd frees what a graph saved as soon as a backward has used it; the second backward raises "Trying to
-backward through the graph a second time".
+Autograd frees what a graph has saved as soon as a backward has used it.
 
 Which repair:
 
@@ -31,6 +31,9 @@ Which repair:
 A graph that is traversed twice because a loss leaked into another network, or because a prediction or a
 state was kept too long, is not repaired here: retaining it would hide that mistake (see undetached-fake,
 stale-forward, carried-hidden-state, requires-grad-input).
+
+When not to fix it: where one of the losses should not train what both share: do not keep the graph then,
+detach it there.
 
 By hand: where both losses are meant for the same parameters, add them and call backward once; where one is
 not, detach what they share before it.

@@ -1,13 +1,14 @@
-"""An operation in place overwrites what another operation has saved for its backward.
+"""An in-place operation modifies a value that another operation has saved for its backward.
+Autograd raises "one of the variables needed for gradient computation has been modified by an inplace
+operation".
 
     rate = layer(x).exp()        rate = layer(x).exp()
     rate += 1               =>   rate = rate + 1
     rate.mean().backward()       rate.mean().backward()
 
 The derivative of an exponential, a sigmoid, a relu, a softmax, a square root and others is computed from
-their results, that of a product from its factors. A change in place moves the version of that memory, and
-the backward raises "one of the variables needed for gradient computation has been modified by an inplace
-operation". So does a layer that works in place behind one of these:
+their results, that of a product from its factors. The same happens where a layer behind one of these works
+in place:
 
     nn.Sequential(                                  nn.Sequential(
         nn.Linear(4, 4),                                nn.Linear(4, 4),
@@ -18,6 +19,8 @@ operation". So does a layer that works in place behind one of these:
 What a linear layer, a convolution, a normalisation, a dropout or a leaky relu gives may be overwritten: they
 save what they were given. (That is also why the usual relu in place behind one of them is right. Behind
 another relu in place it is not.) Dropout changes nothing in evaluation, or at a probability of zero.
+
+When not to fix it: where other code needs the tensor itself to change. Then clone what is saved.
 
 Preconditions of a fix:
 

@@ -1,13 +1,13 @@
-"""A tensor that collects a gradient is written in place while graphs are recorded.
+"""A tensor that requires grad is modified in place outside of `no_grad`.
+Autograd raises "a leaf Variable that requires grad is being used in an in-place operation", or "a view of a
+leaf Variable ..." where a part of it is modified (`weight[0] = 0`).
 
     loss.backward()                         loss.backward()
     w -= rate * w.grad                =>    with torch.no_grad():
     w.grad.zero_()                              w -= rate * w.grad
                                             w.grad.zero_()
 
-Autograd raises "a leaf Variable that requires grad is being used in an in-place operation", or "a view of a
-leaf Variable ..." where a part of it is written (`weight[0] = 0`). What is written into a weight is no part
-of what the next loss is computed of, so no graph is to be recorded of it:
+The update of a weight is no part of what the next loss is computed from, so no graph should record it:
 
     for p in net.parameters():              with torch.no_grad():
         p.add_(p.grad, alpha=-rate)   =>        for p in net.parameters():
@@ -17,6 +17,9 @@ What is data, and requires a gradient for another reason or for none, is compute
 
     def forward(self, x):                   def forward(self, x):
         x.mul_(2).sub_(1)             =>        x = x.mul(2).sub(1)
+
+When not to fix it: where a gradient should flow through the update (unrolled optimization). Then compute a
+new tensor.
 
 Preconditions of a fix:
 

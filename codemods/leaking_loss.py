@@ -1,4 +1,5 @@
-"""An optimizer's step consumes what another optimizer's loss has left in its network.
+"""An optimizer's step also uses gradients that the loss of another optimizer has added to its parameters.
+Nothing raises. In a GAN the discriminator is trained towards being fooled, as much as away from it.
 
     og.zero_grad()                       og.zero_grad()
     od.zero_grad()                       od.zero_grad()
@@ -10,9 +11,10 @@
     od.step()                            og.step()
                                          od.step()
 
-The generator's loss goes through the discriminator to the generator, and leaves gradients in both. Where
-nothing clears the discriminator's before it is stepped, it moves along the sum of both: towards being
-fooled, as much as away from it. Nothing raises.
+The generator's loss goes through the discriminator to the generator, and adds gradients to both. Where
+nothing clears the discriminator's before its step, that step uses the sum of both.
+
+When not to fix it: where the other loss should train this network as well.
 
 Preconditions:
 

@@ -1,4 +1,6 @@
-"""A network goes on training in evaluation mode: nothing undoes the `eval()` of an evaluation.
+"""A network goes on training in eval mode: nothing calls `train()` after the evaluation.
+Dropout drops nothing, and batch normalization uses its running statistics, which no longer change. Nothing
+raises, and as a rule the network learns worse.
 
     net.train()                            for epoch in range(epochs):
     for epoch in range(epochs):                net.train()
@@ -8,9 +10,11 @@
         net.eval()                             net.eval()
         evaluate(net)                          evaluate(net)
 
-`eval()` stays in force until `train()` is called. From the second pass on, dropout drops nothing and batch
-normalisation takes its running statistics, which stand still, for those of the batch. Nothing raises: the
-network trains on, without the regularisation it was given, and as a rule worse.
+`eval()` stays in force until `train()` is called. From the second iteration on, the network trains without
+the regularization that it was given.
+
+When not to fix it: where the statistics of a pretrained network are frozen on purpose. Then call `eval()` in
+every iteration, before the loss.
 
 Preconditions:
 

@@ -1,13 +1,15 @@
-"""One loss is backpropagated twice before the step that consumes it.
+"""One loss is backpropagated twice before the step that uses it.
+Its gradient counts double, or the second call raises "Trying to backward through the graph a second time".
 
     loss.backward()        =>   loss.backward()
     loss.backward()             optimizer.step()
     optimizer.step()
 
-The gradients of both calls add up, so that this loss counts double. Without `retain_graph=True` the second
-call raises "Trying to backward through the graph a second time"; the flag, which the error suggests, only
-hides that. It happens where a helper or a criterion calls `backward` as well, and where a running sum that
-has been backpropagated goes on being added to: the second backward has the terms of the first in it.
+The gradients of both calls add up. `retain_graph=True`, which the error suggests, only hides that. It
+happens where a helper or a criterion calls `backward` as well, and where a running sum goes on being added
+to after it was backpropagated: the second backward contains the terms of the first.
+
+When not to fix it: where the loss should count double, which `(2 * loss).backward()` says more clearly.
 
 Preconditions:
 

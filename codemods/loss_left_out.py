@@ -1,12 +1,15 @@
-"""A sum of losses is computed, and a part of it is backpropagated without the rest.
+"""A sum of losses is computed, but only a part of it is backpropagated.
+No parameter gets a gradient from the rest. Nothing raises, and the printed sum looks as if all of it were
+learned.
 
     recon = mse(decoder(z), x)                  recon = mse(decoder(z), x)
     label = cross_entropy(classifier(z), y)     label = cross_entropy(classifier(z), y)
     loss = recon + 0.1 * label             =>   loss = recon + 0.1 * label
     recon.backward()                            loss.backward()
 
-What is added up and not differentiated trains nobody. Nothing raises, and the sum that is printed looks as if
-both were learned; a helper that returns one of the terms where it has computed the sum does the same.
+A helper that returns one of the terms where it has computed the sum does the same.
+
+When not to fix it: where the sum is for the log only.
 
 Preconditions:
 

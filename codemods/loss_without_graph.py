@@ -1,13 +1,16 @@
-"""A loss is backpropagated that has lost its graph: no parameter gets anything of it.
+"""`backward()` is called on a loss that has lost its graph: no parameter gets a gradient from it.
+Autograd raises "element 0 of tensors does not require grad and does not have a grad_fn", unless that was
+silenced.
 
     outputs = model(x).detach()                 outputs = model(x)
     loss = criterion(outputs, y)           =>   loss = criterion(outputs, y)
     loss.backward()                             loss.backward()
     optimizer.step()                            optimizer.step()
 
-Autograd raises "element 0 of tensors does not require grad and does not have a grad_fn". Where that was
-silenced by `loss.requires_grad = True`, or by `torch.tensor(loss.item(), requires_grad=True)`, nothing
-raises and nothing learns: the loss is a leaf of its own, and its gradient goes nowhere.
+Where `loss.requires_grad = True`, or `torch.tensor(loss.item(), requires_grad=True)`, has silenced the
+error, nothing raises and nothing learns: the loss is a new leaf, and its gradient goes nowhere.
+
+When not to fix it: where nothing should be trained there. Then drop the backward.
 
 Preconditions:
 
@@ -79,7 +82,7 @@ def _finding(program: Program, one: Graphless) -> Finding:
             why = "this makes a new tensor" if made else "this silences the error"
             notes.append(note(leaf.created, f"{why}, but does not bring the graph back"))
     if raises:
-        notes.append(note(site, f"autograd raises here: `{loss}` has no graph"))
+        notes.append(note(site, f"autograd stops here: `{loss}` has no graph"))
     else:
         notes.append(note(site, f"`{loss}` has no graph: its backward reaches no parameter"))
     if one.step is not None and not raises and line(one.step.site) > 0:

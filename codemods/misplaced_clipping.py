@@ -1,18 +1,21 @@
-"""Gradients are clipped before they are computed, after they were consumed, or while they are still scaled.
+"""Gradients are clipped before they are computed, after they were used, or while they are still scaled.
+The step uses gradients that are not clipped or, with a `GradScaler`, far too small ones.
 
     clip_grad_norm_(net.parameters(), 1.0)   =>   loss.backward()
     loss.backward()                               clip_grad_norm_(net.parameters(), 1.0)
     optimizer.step()                              optimizer.step()
 
-Clipping changes the gradients that are there at that moment. Before the backward these are those of the
-pass before, if any, and after the step they have been consumed: nothing that an optimizer consumes is ever
-clipped. A `GradScaler` multiplies the loss by some thousands, so that what is clipped before
+Clipping changes the gradients that exist at that moment. Before the backward these are those of the previous
+iteration, if any, and after the step they have been used: no step ever uses a clipped gradient. A
+`GradScaler` multiplies the loss by a large factor, so that what is clipped before
 `scaler.unscale_(optimizer)` is clipped far below what was meant, and each step is a tiny one.
 
     scaler.scale(loss).backward()                 scaler.scale(loss).backward()
                                                   scaler.unscale_(optimizer)
     clip_grad_norm_(net.parameters(), 1.0)   =>   clip_grad_norm_(net.parameters(), 1.0)
     scaler.step(optimizer)                        scaler.step(optimizer)
+
+When not to fix it: where the norm is only measured. Then give it no bound (`float("inf")`).
 
 Preconditions:
 

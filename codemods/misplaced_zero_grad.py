@@ -1,4 +1,5 @@
 """Gradients are cleared at the wrong moment.
+The step finds none, only a part of them, or old gradients together with the new ones.
 
     loss.backward()                 optimizer.zero_grad()
     optimizer.zero_grad()      =>   loss.backward()
@@ -22,6 +23,9 @@ The call moves to directly before the backward whose gradients the step is meant
 waits for several passes (`if (i + 1) % 4 == 0: optimizer.step()`), it moves to directly behind the step:
 before every backward it would drop all passes but the last. Where it is not clear whether a condition
 between the two waits or leaves passes out, nothing is offered.
+
+When not to fix it: where gradients should add up over several iterations (accumulation). Then step and clear
+equally often.
 
 Preconditions: the consumption is certain in every pass and whichever way undecided conditions go. Gradient
 accumulation, where step and zero_grad share a condition, never consumes a gradient twice. For the second

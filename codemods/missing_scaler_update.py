@@ -1,4 +1,5 @@
 """A loop steps through a `GradScaler` that is never updated.
+If it is enabled, the second step raises "step() has already been called since the last update()".
 
     for x, y in loader:                            for x, y in loader:
         optimizer.zero_grad()                          optimizer.zero_grad()
@@ -7,10 +8,10 @@
         scaler.step(optimizer)                         scaler.step(optimizer)
                                                        scaler.update()
 
-`update` fits the scale to what the step has found, and lets the next pass unscale and step again. Without it
-a scaler that is switched on raises at the second step: "step() has already been called since the last
-update()".
-Where it is switched off (no GPU, `enabled=False`) nothing is noticed.
+`update` fits the scale to what the step has found, and lets the next iteration unscale and step again. Where
+the scaler is disabled (no GPU, `enabled=False`), nothing is noticed.
+
+When not to fix it: where the scaler is always disabled.
 
 Preconditions:
 

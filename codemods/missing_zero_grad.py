@@ -1,4 +1,6 @@
 """A loop steps an optimizer and never clears its gradients.
+Each step uses the sum of all gradients since training began: nothing raises, and the loss diverges or hardly
+moves.
 
     for x, y in loader:                       for x, y in loader:
         loss = loss_fn(model(x), y)      =>       loss = loss_fn(model(x), y)
@@ -6,8 +8,9 @@
         loss.backward()                           loss.backward()
         optimizer.step()                          optimizer.step()
 
-`backward` adds to the gradients that are there. Each step then moves along the sum of all gradients since
-training began: nothing raises, and the loss diverges or creeps.
+`backward` adds to the gradients that are already there.
+
+When not to fix it: where gradients should add up over several iterations. Then clear them after each step.
 
 Preconditions:
 

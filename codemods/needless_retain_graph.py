@@ -1,10 +1,13 @@
-"""`retain_graph=True` on a backward whose graph nothing traverses again.
+"""`retain_graph=True` stands on a backward whose graph no later backward uses.
+It keeps activations in memory, and turns the clear error of a later mistake into silently wrong gradients.
 
     loss.backward(retain_graph=True)   =>   loss.backward()
     optimizer.step()                        optimizer.step()
 
-The flag keeps every saved activation alive until the last reference to the graph goes, and it turns the
-clear error "backward through the graph a second time" of a later mistake into silently wrong gradients.
+The flag keeps every saved activation in memory until the last reference to the graph is gone. Without it,
+whoever goes through the graph again gets the error "backward through the graph a second time".
+
+When not to fix it: where code that gradfix cannot see goes through the graph again.
 
 Preconditions, each because removing the flag is right only with a proof:
 

@@ -1,4 +1,5 @@
-"""An optimizer is made anew in every pass of the loop that trains with it.
+"""An optimizer is created again in every iteration of the loop that trains with it.
+Its state is lost each time: Adam's moving averages, the momentum of SGD. Nothing raises, and the loss jumps.
 
     for epoch in range(epochs):                    optimizer = Adam(net.parameters())
         optimizer = Adam(net.parameters())         for epoch in range(epochs):
@@ -6,10 +7,11 @@
             ...                                            ...
             optimizer.step()                               optimizer.step()
 
-Adam and its kin keep moving averages of the gradients, and SGD with momentum a velocity. A new optimizer has
-none: Adam's first step has the size of the learning rate in every direction, whatever the gradients are, and
-its averages need some hundreds of steps. Made anew in every epoch it begins so again and again; made anew
-for each step, it never does anything else. Nothing raises, and the loss jumps at the start of each pass.
+A new optimizer has no state: Adam's first step has the size of the learning rate in every direction,
+whatever the gradients are, and its averages need some hundreds of steps. Created in every epoch it begins so
+again and again; created for each step, it never does anything else.
+
+When not to fix it: where training starts over on purpose (another task, a restart).
 
 Preconditions:
 

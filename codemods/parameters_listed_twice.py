@@ -1,12 +1,15 @@
 """An optimizer is given the parameters of one network twice.
+As a rule another network was meant, and that one is never trained.
 
     params = list(encoder.parameters()) + list(encoder.parameters())
     optimizer = Adam(params)
 
-As a rule another network was meant, and that one is never trained. In one list the parameters that are there
-twice are moved twice by each step, with a warning that "duplicate parameters" will be an error in future. In
-two groups they raise "some parameters appear in more than one parameter group": a group for the head of a
-network, beside one of all its parameters, head included.
+In one list the parameters that are there twice are updated twice by each step, with a warning that
+"duplicate parameters" will be an error in future. In two groups they raise "some parameters appear in more
+than one parameter group": a group for the head of a network, beside one of all its parameters, head
+included.
+
+When not to fix it: where another network was meant. Then name that one in place of the duplicate.
 
 Preconditions:
 

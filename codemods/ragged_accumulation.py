@@ -1,4 +1,5 @@
-"""The last micro-batches of a loop are not stepped on, and leak into the first step of the next one.
+"""The last micro-batches of an epoch get no step, and their gradients go into the first step of the next one.
+That step uses more gradients than it should, some of them computed with older weights.
 
     for epoch in range(epochs):                       for epoch in range(epochs):
         for i, (x, y) in enumerate(batches):              for i, (x, y) in enumerate(batches):
@@ -7,9 +8,10 @@
                 optimizer.step()                                  optimizer.step()
                 optimizer.zero_grad()                             optimizer.zero_grad()
 
-Where the number of batches is no multiple of what a step waits for, the gradients of the last ones stay. The
-first step of the next epoch consumes them with its own: computed with weights of before, and more than it
-waits for. Those of the last epoch are never used.
+This happens where the number of batches is not a multiple of the number of iterations per step. The last
+gradients of the last epoch are never used.
+
+When not to fix it: where the number of batches is always such a multiple.
 
 Preconditions:
 

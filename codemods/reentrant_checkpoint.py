@@ -1,14 +1,16 @@
-"""Layers are checkpointed in the reentrant way, on inputs without a gradient: they get none themselves.
+"""Layers are checkpointed on inputs that do not require grad, so their parameters get no gradient.
+torch only warns ("None of the inputs have requires_grad=True. Gradients will be None"), and the layers are
+never trained.
 
     x = frozen(images).detach()                     x = frozen(images).detach()
     x = checkpoint(block, x)                  =>    x = checkpoint(block, x, use_reentrant=False)
     loss = loss_fn(head(x), y)                      loss = loss_fn(head(x), y)
 
-The reentrant way of `torch.utils.checkpoint`, which is the default where nothing is said, knows of the inputs
-of the layers alone. Where none of these requires a gradient, what it gives does not either, whatever
-parameters the layers have: "None of the inputs have requires_grad=True. Gradients will be None", says a
-warning, and the layers are never trained. This is so for the first layers of any network, and for those
-behind frozen ones.
+Reentrant `torch.utils.checkpoint`, which is the default where nothing is said, only looks at the inputs of
+the layers. Where none of these requires grad, the result does not either, whatever parameters the layers
+have. This is so for the first layers of any network, and for those behind frozen ones.
+
+When not to fix it: where the layers are frozen.
 
 Preconditions:
 

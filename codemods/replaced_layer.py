@@ -1,12 +1,14 @@
-"""A layer is replaced after the optimizer was made: the new one is never trained.
+"""A layer is replaced after the optimizer was created: the new layer is never trained.
+Nothing raises: the rest of the network is trained with a random layer.
 
     model = resnet18()                                     model = resnet18()
     optimizer = SGD(model.parameters(), lr=0.1)     =>     model.fc = nn.Linear(512, 2)
     model.fc = nn.Linear(512, 2)                           optimizer = SGD(model.parameters(), lr=0.1)
 
-An optimizer owns the parameters that it was given. Those of the layer that was there have left the network,
-and those of the new one stay as they were drawn at random. Nothing raises: the rest of the network is trained
-in front of a head that never learns.
+An optimizer keeps the parameters that it was given. Those of the old layer have left the network, and those
+of the new one stay as they were initialized.
+
+When not to fix it: where the new layer should stay as it is.
 
 Preconditions:
 

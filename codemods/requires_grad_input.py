@@ -1,4 +1,6 @@
-"""Data with `requires_grad=True` carries its graph into a loop.
+"""Input data with `requires_grad=True` is used before a loop, and what is computed from it has a graph.
+The first backward frees that graph, and the second iteration raises "Trying to backward through the graph a
+second time".
 
     x = torch.randn((100, 1), requires_grad=True)   =>   x = torch.randn((100, 1))
     y = 1 + 2 * x
@@ -6,8 +8,10 @@
         loss = loss_fn(model(x), y)
         loss.backward()
 
-What is computed from `x` before the loop hangs on one graph. The first backward frees it, and the second
-pass raises "Trying to backward through the graph a second time". Data is not trained: it needs no gradient.
+Data is not trained: it needs no gradient.
+
+When not to fix it: where the gradient with respect to the data is needed. Then compute what depends on it
+inside the loop.
 
 Preconditions:
 

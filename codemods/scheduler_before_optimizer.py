@@ -1,4 +1,5 @@
-"""A schedule of learning rates moves on before the optimizer has made its first step.
+"""A learning rate scheduler steps before the optimizer has made its first step.
+The first learning rate is never used, and every later change comes one iteration early.
 
     for epoch in range(epochs):            for epoch in range(epochs):
         scheduler.step()                       for x, y in loader:
@@ -6,10 +7,11 @@
             ...                                    optimizer.step()
             optimizer.step()                   scheduler.step()
 
-Making a scheduler sets the first learning rate. Stepped before any step of the optimizer, it goes on to the
-second at once: the first is never used, and every later change comes one pass early (a decay after 29 epochs
-instead of 30). Before torch 1.1 this was the order to write; since then torch warns of it: "Detected call of
-`lr_scheduler.step()` before `optimizer.step()`".
+Creating a scheduler sets the first learning rate. Stepped before any step of the optimizer, it goes on to
+the second at once (a decay after 29 epochs instead of 30). Before torch 1.1 this was the order to write;
+since then torch warns of it: "Detected call of `lr_scheduler.step()` before `optimizer.step()`".
+
+When not to fix it: where a schedule was tuned in this order.
 
 Preconditions:
 

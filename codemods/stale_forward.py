@@ -1,4 +1,6 @@
 """A prediction made before an optimizer's step is used in a backward after it.
+That backward needs the old weights, which the step has modified: autograd raises "modified by an inplace
+operation", or "a second time" where the graph has been freed as well.
 
     pred = D(fake)                                 pred = D(fake.detach())
     d_loss = bce(pred, zeros) + ...                d_loss = bce(pred, zeros) + ...
@@ -8,10 +10,8 @@
     g_loss = bce(pred, ones)                       g_loss = bce(pred, ones)
     g_loss.backward()                              g_loss.backward()
 
-The step changes in place the weights that the prediction's graph has saved. The later backward raises
-"modified by an inplace operation", or "a second time" where the graph has been freed as well. It needs a
-fresh forward with the weights of the moment; `detach` on the old prediction would silence the error and
-leave the second loss without any gradient.
+The second loss needs a fresh forward with the current weights; `detach` on the old prediction would silence
+the error and leave that loss without any gradient.
 
 What is repaired how:
 
@@ -33,6 +33,8 @@ What is repaired how:
 
 Nothing is repeated where all that is stale is the target of a comparison, networks' own words, discounted and
 added to data: it is to be a constant of all losses that share it.
+
+When not to fix it: where both losses should use the same weights. Then call both backwards before the step.
 
 Preconditions: the step certainly moved weights that the prediction saved; the statement that is repeated or
 moved reads nothing that is rebound in between, and means the same where it goes.

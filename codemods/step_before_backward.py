@@ -1,12 +1,15 @@
-"""An optimizer steps before the backward whose gradients it is meant to use.
+"""An optimizer steps before the backward whose gradients it should use.
+The gradients are cleared before the next step: nothing raises, and the network does not learn from that
+loss.
 
     optimizer.zero_grad()          optimizer.zero_grad()
     loss = loss_fn(model(x), y)    loss = loss_fn(model(x), y)
     optimizer.step()          =>   loss.backward()
     loss.backward()                optimizer.step()
 
-The gradients are cleared before the next step comes: that backward teaches nobody. Nothing raises, and the
-network learns nothing, or only from the losses that are backpropagated before the step.
+It learns nothing at all, or only from the losses that are backpropagated before the step.
+
+When not to fix it: where the step is for an earlier loss.
 
 Preconditions:
 

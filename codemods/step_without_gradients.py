@@ -1,14 +1,16 @@
-"""An optimizer steps, and no loss ever reaches its parameters.
+"""An optimizer steps, but its parameters get no gradient from any loss.
+Nothing raises, the losses are printed, and the parameters never change.
 
     lossG = criterion(D(fake.detach()), ones)   =>   lossG = criterion(D(fake), ones)
     optimG.zero_grad()                               optimG.zero_grad()
     lossG.backward()                                 lossG.backward()
     optimG.step()                                    optimG.step()
 
-Nothing raises, the losses are printed, and the parameters stay what they were made. The commonest reasons: a
-`detach()` too many between a network and its loss; the network runs under `no_grad`, or its result becomes
-numbers on the way; an optimizer that was made for another network, or for a copy, than the one that the loss
-runs through; and a `backward()` that was forgotten. Of a loss without any graph `loss-without-graph` tells.
+The usual reasons: a `detach()` too many between a network and its loss; the network runs under `no_grad`, or
+its result becomes numbers on the way; the optimizer was created with the parameters of another network, or
+of a copy; a forgotten `backward()`. For a loss without any graph, see `loss-without-graph`.
+
+When not to fix it: where code that gradfix cannot see fills `.grad`.
 
 Preconditions:
 

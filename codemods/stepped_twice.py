@@ -1,14 +1,15 @@
-"""Two steps consume one gradient.
+"""Two steps use the same gradients.
+The weights move twice: as with twice the learning rate, and with a momentum that has counted them twice.
 
     loss.backward()            loss.backward()
     optimizer.step()     =>    optimizer.step()
     optimizer.step()
 
-A step leaves gradients where they are. A second one with no backward in between moves the weights along the
-same gradient once more, from where it was not computed: with twice the learning rate, and a momentum that has
-seen it twice. Behind `scaler.step(optimizer)` a plain `optimizer.step()` is another one too; before it, it
-moves the weights along gradients that are still scaled by some thousands. The same happens where two
-optimizers were made of the same parameters, and both step on each loss.
+A step leaves gradients as they are. After `scaler.step(optimizer)` a plain `optimizer.step()` is a second
+one too; before it, it uses gradients that are still scaled by a large factor. The same happens where two
+optimizers have the same parameters, and both step on each loss.
+
+When not to fix it: where twice the step is meant, which a larger learning rate says more clearly.
 
 Preconditions:
 

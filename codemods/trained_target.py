@@ -1,13 +1,14 @@
-"""A loss trains its target: what the network itself says of the next state.
+"""A loss trains its target, which the network itself computes from the next state.
+Each step also moves the target towards the prediction. Nothing raises, and the loss goes down.
 
     target = r + gamma * q(s2).max(1)[0]            target = r + gamma * q(s2).max(1)[0]
     loss = mse_loss(q(s).gather(1, a), target)  =>  loss = mse_loss(q(s).gather(1, a), target.detach())
     loss.backward()                                 loss.backward()
 
-What a network says of the next state, discounted and with a reward added, is what it is to say of this one:
-the target is the constant, and the prediction learns. With its graph, each step also moves what is said of
-the next state towards what is said of this one, and where the prediction is detached instead of the target,
-it does nothing else. Nothing raises, and the loss goes down.
+The network's value of the next state, discounted and with a reward added, is the target: a constant towards
+which the prediction is trained. Where the prediction is detached instead, the loss trains the target alone.
+
+When not to fix it: where the whole Bellman error is minimised on purpose.
 
 Preconditions:
 

@@ -1,13 +1,16 @@
-"""A loss is weighted by an estimate that another loss trains, and trains that estimate as well.
+"""A loss has an estimate as a factor that is not detached, and also trains the network that computes it.
+The actor's loss moves the critic: towards low values where actions are likely, whatever the returns are.
+Nothing raises.
 
     advantage = returns - value(states)            advantage = returns - value(states)
     actor = -(log_prob * advantage).mean()     =>  actor = -(log_prob * advantage.detach()).mean()
     critic = advantage.pow(2).mean()               critic = advantage.pow(2).mean()
     (actor + critic).backward()                    (actor + critic).backward()
 
-The advantage says how much better than expected an action was: a constant of the actor's loss. With its graph
-in it, that loss moves the critic, too: towards low values where actions are likely, whatever the returns are.
-Nothing raises; the critic learns something that is no estimate of the returns, and the actor follows it.
+The advantage says how much better than expected an action was: a constant of the actor's loss. Where it is
+not detached, the critic learns something that is no estimate of the returns, and the actor follows it.
+
+When not to fix it: where this loss should train the factor (a learned weight).
 
 Preconditions:
 

@@ -1,17 +1,20 @@
-"""A loss for one network flows on into another network that only feeds it.
+"""A loss for one network also backpropagates into another network that only computed its input.
+Autograd raises, or the other network is trained with the wrong gradients, or work is wasted.
 
     fake = G(z)                                    fake = G(z)
     d_loss = bce(D(fake), zeros) + ...        =>   d_loss = bce(D(fake.detach()), zeros) + ...
     d_loss.backward()                              d_loss.backward()
     optimizer_D.step()                             optimizer_D.step()
 
-The discriminator's loss has no business in the generator. If it gets there, one of three things happens:
-its backward frees (or a step in between changes) the graph that the generator's own loss needs, and
-autograd raises; or its gradients stay in the generator and the generator's optimizer consumes them, pushing
-it the wrong way; or they are cleared before that, and a whole backward pass through it was wasted.
+The discriminator's loss has no business in the generator. If it gets there, one of three things happens: its
+backward frees (or a step in between modifies) the graph that the generator's own loss needs, and autograd
+raises; or its gradients stay in the generator and the generator's optimizer uses them, pushing it the wrong
+way; or they are cleared before that, and the backward through it was wasted.
 
 Which network a loss is for is not read from names: it is the one whose optimizer steps first on its
 gradients.
+
+When not to fix it: where this loss should train both networks.
 
 Preconditions:
 

@@ -1,4 +1,5 @@
-"""A step waits for several micro-batches, and their losses are added up undivided.
+"""A step comes after several micro-batches, and their losses are not divided by their number.
+The gradient is that many times larger, as with a larger learning rate.
 
     for i, (x, y) in enumerate(batches):          for i, (x, y) in enumerate(batches):
         loss = mse_loss(net(x), y)                    loss = mse_loss(net(x), y)
@@ -7,9 +8,12 @@
             optimizer.step()                              optimizer.step()
             optimizer.zero_grad()                         optimizer.zero_grad()
 
-Each loss is the mean over its micro-batch, and the gradients of four of them add up to four times that of the
-mean over all. SGD then steps with four times the learning rate, a weight decay or a penalty counts for less,
-and a bound for clipping for something else. Adam divides by the size of the gradients, and hardly notices.
+Each loss is the mean over its micro-batch, and the gradients of four of them add up to four times that of
+the mean over all. SGD then steps with four times the learning rate, a weight decay or a penalty counts for
+less, and a bound for clipping for something else. Adam divides by the size of the gradients, and hardly
+notices.
+
+When not to fix it: where the learning rate was tuned for the sum.
 
 Preconditions:
 

@@ -1,13 +1,16 @@
-"""One of several views of a tensor, which were given at once, is written in place.
+"""One of several views of a tensor, which one call has returned, is modified in place.
+Autograd raises "Output 0 of UnbindBackward0 is a view and is being modified inplace".
 
     for estimate in estimates:                    for estimate in estimates:
         estimate *= mask                    =>        estimate = estimate * mask
         loss = loss + distance(estimate, y)           loss = loss + distance(estimate, y)
 
-What `chunk`, `split` and `unbind` give, and what a loop over a tensor or `a, b = x` takes out of it, are
-views that share one node of the graph. Autograd cannot record that one of them is changed, and raises
-"Output 0 of UnbindBackward0 is a view and is being modified inplace". The same holds of a view that was taken
-under `no_grad`: "A view was created in no_grad mode and is being modified inplace with grad mode enabled".
+What `chunk`, `split` and `unbind` return, and what a loop over a tensor or `a, b = x` takes out of it, are
+views that share one node of the graph, and autograd cannot record that one of them is modified. The same
+holds of a view created under `no_grad`: "A view was created in no_grad mode and is being modified inplace
+with grad mode enabled".
+
+When not to fix it: where the base tensor itself has to change. Then write into a clone of it.
 
 Preconditions of a fix:
 

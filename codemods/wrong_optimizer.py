@@ -1,4 +1,5 @@
-"""An optimizer steps where the loss is for another one.
+"""The optimizer that steps after a loss is not the one that the loss is for.
+Nothing raises: one network is not trained by its own loss, or by that of another one.
 
     opt_d.zero_grad()                  opt_d.zero_grad()
     d_loss.backward()                  d_loss.backward()
@@ -8,10 +9,10 @@
     g_loss.backward()                  g_loss.backward()
     opt_g.step()                       opt_g.step()
 
-The step moves its own network once more along what it has consumed already, or along what the other one's
-loss leaves in it on its way, or not at all. The network that the loss is for stays as it is, or is trained by
-another one's loss. Nothing raises, unless a step in the wrong place moves weights that a later backward
-needs.
+The step uses gradients that it has used already, or those that another loss has added on its way, or none.
+It raises only where a step in the wrong place modifies weights that a later backward needs.
+
+When not to fix it: where both optimizers have the same parameters.
 
 Preconditions:
 
