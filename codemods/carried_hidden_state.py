@@ -14,23 +14,24 @@ it, the optimizer's step has modified the weights that the old iterations saved,
 is the weight.
 
 The repair cuts the carried value once for each backward: at the plain assignment that hands it over, if
-there is one, else where the pass begins. It goes to the end of the pass where the first state is itself
-trained (a parameter), so that this keeps its gradient. `retain_graph=True` goes with it.
+there is one, else where the iteration begins. It goes to the end of the iteration where the first state is
+itself trained (a parameter), so that this keeps its gradient. `retain_graph=True` goes with it.
 
 When not to fix it: where gradients should flow back through several iterations. Then add up their losses,
 call backward once, and detach only after that.
 
-Preconditions: the failing backward certainly reaches a node of an earlier pass of the loop, and every value
-that leads there is known by name and make (a tensor, a list or tuple of tensors, None at first). Reported
-without a repair: a list that each pass adds to, which should have been cleared with what goes along with it;
-and a value into which passes put nothing but parameters (`rays = rays + pose`). That may be no state at all:
-cut, it would still be moved once more by each pass, where each pass should begin anew.
+Preconditions: the failing backward certainly reaches a node of an earlier iteration of the loop, and every
+value that leads there is known by name and make (a tensor, a list or tuple of tensors, None at first).
+Reported without a repair: a list that each iteration adds to, which should have been cleared with what goes
+along with it; and a value into which iterations put nothing but parameters (`rays = rays + pose`). That may
+be no state at all: cut, it would still be moved once more by each iteration, where each iteration should
+start over.
 
-By hand: detach what is carried at the start of each pass (`h = h.detach()`), or add up the losses of all
-passes and call backward once, after the loop.
+By hand: detach what is carried at the start of each iteration (`h = h.detach()`), or add up the losses of
+all iterations and call backward once, after the loop.
 
-Effect: repairs. Gradients up to the first failing pass are unchanged; afterwards each pass learns from its
-own segment (truncated backpropagation through time).
+Effect: repairs. Gradients up to the first failing iteration are unchanged; afterwards each iteration learns
+from its own segment (truncated backpropagation through time).
 
 Severity: error.
 """

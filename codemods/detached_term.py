@@ -14,19 +14,19 @@ When not to fix it: where the term should change the value of the loss only, for
 Preconditions:
 
 * the term is added to the loss, or subtracted, and certainly has no graph. Factors and targets are no terms.
-  Or it has one that leads through a network which is given something detached (`D(fake.detach())` in the loss
-  of the generator), and no step consumes any of its gradients, nor is it differentiated anywhere else;
-* it certainly was computed, with a graph and in the same pass, of parameters that the same loss trains: an
-  optimizer consumes its gradients of them;
-* what it has been cut off from is differentiated nowhere, unless it is a gradient that was computed without a
-  graph. So a term that only takes another value for the same gradient is none (a straight-through estimator,
-  `x - x.detach()`), nor is a loss that is backpropagated by itself and added for the log; and nobody that is
-  not seen has it in hand;
+  Or it has one that leads through a network which is given something detached (`D(fake.detach())` in the
+  loss of the generator), and no step uses any of its gradients, nor is it backpropagated anywhere else;
+* it certainly was computed, with a graph and in the same iteration, from parameters that the same loss
+  trains: an optimizer uses its gradients of them;
+* what it has been cut off from is backpropagated nowhere, unless it is a gradient that was computed without
+  a graph. So a term that only takes another value for the same gradient is none (a straight-through
+  estimator, `x - x.detach()`), nor is a loss that is backpropagated by itself and added for the log; and no
+  unknown code has been given it;
 * this holds whichever way conditions go.
 
 `create_graph=True` is put where a gradient is computed whose penalty is added, and the `detach()` goes from
-the argument of a network whose gradients are for nobody. Nothing else is rewritten: whether a constant was to
-be trained, or to be printed, only its author knows.
+the argument of a network whose gradients no optimizer uses. Nothing else is rewritten: whether a constant
+was to be trained, or to be printed, only its author knows.
 
 By hand: let the term keep its graph, or leave it out of the loss and log it by itself.
 

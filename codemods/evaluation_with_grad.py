@@ -16,13 +16,13 @@ When not to fix it: where the caller computes gradients of the result (saliency 
 Preconditions:
 
 * a whole function, or a loop, runs a network with parameters that require grad, with grad enabled, and
-  neither differentiates, steps or clears anything nor looks at gradients or at what requires grad. A single
+  neither calls backward, steps or clears anything nor looks at gradients or at what requires grad. A single
   forward within a training step is too little to speak of;
-* the network runs more than once there: in a loop, in a function that a loop calls, or in evaluation mode;
+* the network runs more than once there: in a loop, in a function that a loop calls, or in eval mode;
 * whichever way undecided conditions go, no backward reaches what is computed there, and nobody who is not
-  seen gets hold of it: no unknown function is handed it, and no caller outside the file has it. Nor does code
-  that is not seen get hold of the network or its parameters there: it may differentiate what it computes
-  (a learner that adapts itself, an optimizer that is unrolled), and `no_grad` around that raises;
+  seen gets hold of it: no unknown function is handed it, and no caller outside the file has it. Nor does
+  code that is not seen get hold of the network or its parameters there: it may differentiate what it
+  computes (a learner that adapts itself, an optimizer that is unrolled), and `no_grad` around that raises;
 * nothing around it may switch grad off unseen: no decorator or context of which that is not known, and
   `torch` itself is imported by name at the top of the file.
 
@@ -30,8 +30,8 @@ By hand: decorate what only evaluates with `@torch.no_grad()`, or put it into `w
 
 Effect: preserves. The gradients are the same, bit for bit.
 
-What is named for a loss, or stands where losses do, is no evaluation: who calls it may have left out the term
-for the moment. Of that it is said that nothing walks its graph (info), and nothing is rewritten.
+What is named for a loss, or stands where losses do, is no evaluation: who calls it may have left out the
+term for the moment. Of that it is said that no backward uses its graph (info), and nothing is rewritten.
 
 Severity: warning. The graph of a batch stays in memory until its variables go. How much that is cannot be
 told from the code: it is no tenth of a step for one state of a small policy, and as much as a step for

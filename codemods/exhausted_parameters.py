@@ -20,7 +20,7 @@ Preconditions:
   these) has been gone through before, whichever way conditions go: by an optimizer, a clipping, a loop, a
   comprehension, or `list`;
 * what comes second clips, makes an optimizer, or stands in a loop that trains. Who counts parameters for the
-  log once more is not told.
+  log once more is not reported.
 
 Where the generator is bound to a variable in this file, a list of it is bound instead.
 

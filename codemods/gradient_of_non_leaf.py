@@ -16,23 +16,23 @@ When not to fix it: where the gradient of the original leaf is meant. Then read 
 
 Preconditions:
 
-* the tensor is certainly computed of one that requires a gradient, and a backward has gone through it before
-  its `grad` is asked for; or it is listed for an optimizer;
+* the tensor is certainly computed from one that requires a gradient, and a backward has gone through it
+  before its `grad` is asked for; or it is listed for an optimizer;
 * nothing has told it to keep its gradient (`retain_grad()`) or watches it (`register_hook`), and the program
   does not ask whether there is one (`is None`), nor only print it: a lesson may show that there is none;
-* or an update under `no_grad` binds it anew, after which the backward of the loop finds no graph ("element 0
+* or an update under `no_grad` reassigns it, after which the backward of the loop finds no graph ("element 0
   of tensors does not require grad");
 * or a tensor that is trained, or whose gradient is read, was moved in the expression that made it on the CPU
   and let it require one: what `torch.zeros(3, requires_grad=True).to(device)` gives is a copy elsewhere.
 
 What is updated by hand, or listed for an optimizer, is made a leaf: `.requires_grad_()` goes from the tensor
-that it is computed of to the result, where one expression makes both; where the update binds the name anew,
-the new value is detached from the old one and made a leaf, or the leaf is changed in place where its gradient
-is used once more. What is only looked at keeps its gradient by
-`retain_grad()`, behind the assignment that computes it. Otherwise nothing is rewritten.
+that it is computed from to the result, where one expression makes both; where the update reassigns the name,
+the new value is detached from the old one and made a leaf, or the leaf is changed in place where its
+gradient is used once more. What is only looked at keeps its gradient by `retain_grad()`, after the
+assignment that computes it. Otherwise nothing is rewritten.
 
-By hand: call `retain_grad()` before the backward on what is to be looked at, and make a leaf of what is to be
-trained: `requires_grad_()` comes last.
+By hand: call `retain_grad()` on the tensor before the backward if you only look at its gradient; if it is
+trained, make it a leaf: call `requires_grad_()` last.
 
 Effect: repairs, or preserves where the gradient is only looked at, or all is well on the CPU.
 

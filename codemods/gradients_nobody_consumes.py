@@ -14,27 +14,27 @@ When not to fix it: where the network should be trained. Then give its parameter
 
 Preconditions:
 
-* the network is certainly differentiated, and what the same backward leaves elsewhere is consumed; or it
-  leaves nothing elsewhere, in a pass in which an optimizer consumes another loss;
+* the network certainly gets gradients, and what the same backward leaves elsewhere is used; or it leaves
+  nothing elsewhere, in an iteration in which an optimizer uses another loss;
 * no optimizer owns any of its parameters, or none that steps once this has begun (a teacher that was trained
   before), or none that ever steps while the network is given its weights in another way; all optimizers are
-  known with all that they own; nobody reads the gradients, and nothing unknown has had the network in hand.
+  known with all that they own; nothing reads the gradients, and no unknown code has been given the network.
 
-All its results are detached, where nothing that is trained and no input that requires grad lies behind the
-calls, and nothing else differentiates these. Otherwise its parameters are frozen where it is put into
-evaluation mode, before training begins. Either is done only where the network is a copy, has been given its
-weights (`load_state_dict`, in-place writes) or is in evaluation mode. If nothing says so, nobody but its
-author knows whether it is a constant, or was forgotten when the optimizer was made: the finding names both,
-unless a gradient only passes through it on the way to another one, or somebody clears what it gets. It is
-told even so where the loss trains another network of the same class, and this one is not in evaluation mode.
+All its results are detached, where nothing that is trained and no input that requires grad goes into the
+calls, and nothing else differentiates these. Otherwise its parameters are frozen where it is put into eval
+mode, before training begins. Either is done only where the network is a copy, has been given its weights
+(`load_state_dict`, in-place writes) or is in eval mode. If nothing says so, nobody but its author knows
+whether it is a constant, or was forgotten when the optimizer was made: the finding names both, unless a
+gradient only passes through it on the way to another one, or somebody clears what it gets. It is reported
+even so where the loss trains another network of the same class, and this one is not in eval mode.
 
-By hand: detach what the network says (`target(x).detach()`, or compute it under `torch.no_grad()`), or give
-its parameters to an optimizer if it is to be trained.
+By hand: detach the output of the network (`target(x).detach()`, or compute it under `torch.no_grad()`), or
+give its parameters to an optimizer if it should be trained.
 
 Effect: preserves.
 
-Severity: warning. A part of each backward pass is done for nothing, and what nobody consumes adds up until
-somebody does. Error where a loss reaches nothing else: whom it is for never learns.
+Severity: warning. A part of each backward is done for nothing, and what no step uses adds up until somebody
+does. Error where a loss reaches nothing else: whom it is for never learns.
 """
 
 from __future__ import annotations

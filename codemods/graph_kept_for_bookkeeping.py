@@ -17,14 +17,14 @@ When not to fix it: where `backward()` is called on the sum itself, after the lo
 
 Preconditions:
 
-* the value adds up or is listed from pass to pass. What replaces the value of the pass before keeps one
-  graph, and a list that is emptied in every pass keeps none. A sum that begins anew in some passes, under a
-  condition, adds up in the others;
-* no backward walks what is kept, whichever way undecided conditions go: no sum that is backpropagated every
+* the value adds up or is listed from iteration to iteration. What replaces the value of the previous
+  iteration keeps one graph, and a list that is emptied in every iteration keeps none. A sum that starts over
+  in some iterations, under a condition, adds up in the others;
+* no backward uses what is kept, whichever way undecided conditions go: no sum that is backpropagated every
   few steps, no log probabilities that are stacked for the loss at the end of an episode;
-* whoever tried would fail: it is a loss, and the backward of the pass has freed its graph, so that a second
-  walk raises. Of what is no loss, and of a graph that is not freed, nobody who is not seen may get hold: no
-  unknown function that is handed it, and no caller outside the file, as a result or in an object;
+* whoever tried would fail: it is a loss, and the backward of the iteration has freed its graph, so that a
+  second one raises. Of what is no loss, and of a graph that is not freed, nobody who is not seen may get
+  hold: no unknown function that is handed it, and no caller outside the file, as a result or in an object;
 * what is kept is certainly a tensor: it is one to torch, or `backward` is called on it. A variable that is a
   number in some branch has no `detach`;
 * the loop is no short one: `range(3)`, or a loop over the parts of a program.
@@ -37,7 +37,7 @@ By hand: keep a number or a detached tensor for the log: `total += loss.item()`,
 
 Effect: preserves. The gradients are the same, bit for bit.
 
-Severity: warning. What is kept grows with every pass, until memory runs out.
+Severity: warning. What is kept grows with every iteration, until memory runs out.
 """
 
 from __future__ import annotations

@@ -9,33 +9,34 @@ Autograd frees what a graph has saved as soon as a backward has used it.
 
 Which repair:
 
-* one optimizer (or none) consumes both gradients, and nothing looks at or clears gradients in between:
-  the losses are summed into one backward. The gradients are those of two backwards but for rounding;
-  A loop that does nothing but differentiate them becomes one backward of their sum;
-* what leads only to parameters whose gradients of the second loss nobody ever consumes (a target that other
-  networks compute) is detached where that loss uses it;
+* one optimizer (or none) uses both gradients, and nothing looks at or clears gradients in between: the
+  losses are summed into one backward. The gradients are those of two backwards but for rounding; A loop that
+  does nothing but differentiate them becomes one backward of their sum;
+* what leads only to parameters whose gradients of the second loss no optimizer ever uses (a target that
+  other networks compute) is detached where that loss uses it;
 * where one loss mixes a network of its own with the network that the other loss trains, and each network has
   its own optimizer (an actor's loss whose advantage carries the critic's graph), what comes from the latter
   is detached in it. If both losses are meant for that network, or one optimizer has both networks, the graph
-  is kept or the losses are summed: a choice for the author, and a fix that is not safe. Offered first, if the
-  other loss takes the same thing for a constant (returns of which the advantage is a part), is the detach;
-* otherwise `retain_graph=True` goes on all but the last traversal, so that each gradient arrives at its
-  own moment, if it is certain that both losses are meant for what they share: one optimizer consumes both,
-  and nobody throws either away;
+  is kept or the losses are summed: a choice for the author, and a fix that is not safe. Offered first, if
+  the other loss takes the same thing for a constant (returns of which the advantage is a part), is the
+  detach;
+* otherwise `retain_graph=True` goes on all but the last backward, so that each gradient arrives at its own
+  time, if it is certain that both losses are meant for what they share: one optimizer uses both, and nobody
+  throws either away;
 * what is computed before a loop, or before a closure that an optimizer calls again (`LBFGS`), of parameters
-  that an optimizer moves, is computed in each pass or call, if nothing else reads it;
-* what a network computes once before a loop, and every pass goes through, is detached where the pass uses
-  it, if no optimizer owns that network's parameters and nobody looks at their gradients (features of a
-  picture that is imitated, a target from a network that is only followed).
+  that an optimizer moves, is computed in every iteration or call, if nothing else reads it;
+* what a network computes once before a loop, and every iteration goes through, is detached where the
+  iteration uses it, if no optimizer owns that network's parameters and nothing reads their gradients
+  (features of a picture that is imitated, a target from a network that is only followed).
 
-A graph that is traversed twice because a loss leaked into another network, or because a prediction or a
+A graph that is gone through twice because a loss leaked into another network, or because a prediction or a
 state was kept too long, is not repaired here: retaining it would hide that mistake (see undetached-fake,
 stale-forward, carried-hidden-state, requires-grad-input).
 
 When not to fix it: where one of the losses should not train what both share: do not keep the graph then,
 detach it there.
 
-By hand: where both losses are meant for the same parameters, add them and call backward once; where one is
+By hand: where both losses should train what they share, add them and call backward once; where one should
 not, detach what they share before it.
 
 Effect: repairs, or changes where keeping the graph is a choice.

@@ -7,8 +7,8 @@ operation".
     rate.mean().backward()       rate.mean().backward()
 
 The derivative of an exponential, a sigmoid, a relu, a softmax, a square root and others is computed from
-their results, that of a product from its factors. The same happens where a layer behind one of these works
-in place:
+their results, that of a product from its factors. The same happens where a layer after one of these works in
+place:
 
     nn.Sequential(                                  nn.Sequential(
         nn.Linear(4, 4),                                nn.Linear(4, 4),
@@ -16,8 +16,8 @@ in place:
         nn.Dropout(0.5, inplace=True),      =>          nn.Dropout(0.5),
     )                                               )
 
-What a linear layer, a convolution, a normalisation, a dropout or a leaky relu gives may be overwritten: they
-save what they were given. (That is also why the usual relu in place behind one of them is right. Behind
+What a linear layer, a convolution, a normalization, a dropout or a leaky relu gives may be overwritten: they
+save what they were given. (That is also why the usual relu in place after one of them is right. After
 another relu in place it is not.) Dropout changes nothing in evaluation, or at a probability of zero.
 
 When not to fix it: where other code needs the tensor itself to change. Then clone what is saved.
@@ -26,16 +26,16 @@ Preconditions of a fix:
 
 * the change is an augmented assignment to a variable, a method like ``x.add_(y)``, an assignment to an item
   or a slice, or ``inplace=True`` in a call or where a layer is made in this file;
-* nobody reads the overwritten memory afterwards but through the result of the change: it is handed on from
+* nothing reads the overwritten memory afterwards but through the result of the change: it is handed on from
   layer to layer, or it is a variable that was assigned in the same block before, from something that is
-  computed and no view, which nothing else has got hold of, and which is rebound or not read again. Of a layer
-  this holds for every call of it: ``self.relu(x)`` as a statement of its own is there to change ``x``.
+  computed and no view, which nothing else has got hold of, and which is rebound or not read again. Of a
+  layer this holds for every call of it: ``self.relu(x)`` as a statement of its own is there to change ``x``.
 
 An item or a slice of such a variable (``h[:, 0] = ...``) is written into a clone. Where somebody else may
 hold the memory, in a view, a list, an attribute or by another name, and where a loop fills a tensor step by
 step, the change has to stay one in place. There what is saved is a copy: the operand (``net(seq.clone())``)
-or the result (``torch.sigmoid(x).clone()``) of the operation that saves it. Nothing is told where a parameter
-is changed: see stale-forward.
+or the result (``torch.sigmoid(x).clone()``) of the operation that saves it. Nothing is reported where a
+parameter is changed: see stale-forward.
 
 By hand: compute a new tensor (`x = x * 2` for `x *= 2`, `torch.stack` of a list for items that are written
 one by one), or write into a copy (`x = x.clone()`).

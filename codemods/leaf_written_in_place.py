@@ -13,7 +13,7 @@ The update of a weight is no part of what the next loss is computed from, so no 
         p.add_(p.grad, alpha=-rate)   =>        for p in net.parameters():
                                                     p.add_(p.grad, alpha=-rate)
 
-What is data, and requires a gradient for another reason or for none, is computed anew instead:
+What is data, and requires a gradient for another reason or for none, is computed as a new tensor instead:
 
     def forward(self, x):                   def forward(self, x):
         x.mul_(2).sub_(1)             =>        x = x.mul(2).sub(1)
@@ -24,19 +24,20 @@ new tensor.
 Preconditions of a fix:
 
 * under `no_grad`: what is written belongs to a network, is a `Parameter`, is owned by an optimizer, or its
-  gradient is read; or it has just been made, and nothing is computed of it yet. What is written into it has
-  no graph; or one that leads to weights alone, by no call of a network, and all of these are owned by the
-  optimizer that owns what is written: whoever shifts one weight by another one does not train through that.
+  gradient is read; or it has just been made, and nothing is computed from it yet. What is written into it
+  has no graph; or one that leads to weights alone, by no call of a network, and all of these are owned by
+  the optimizer that owns what is written: whoever shifts one weight by another one does not train through
+  that.
 * out of place: a variable is changed that holds data, by an augmented assignment or by methods whose names
-  end in an underscore, and nobody reads the values of that tensor afterwards by another variable: a caller
+  end in an underscore, and nothing reads the values of that tensor afterwards by another variable: a caller
   that has handed it in may ask for its gradient only;
 * where items of data are filled with what has a graph, `requires_grad=True` goes where the data is made.
 
-Nothing is told where graphs may be switched off by what is not known, where the error is expected, and of a
-network that cannot be seen unless an optimizer owns it: it may be frozen.
+Nothing is reported where graphs may be switched off by what is not known, where the error is expected, and
+of a network that cannot be seen unless an optimizer owns it: it may be frozen.
 
-By hand: put a change of weights under `with torch.no_grad():`; of data, compute a new tensor
-(`x = x * 2` for `x *= 2`), or do not ask for its gradient.
+By hand: put updates of weights under `with torch.no_grad():`; for data, compute a new tensor (`x = x * 2`
+for `x *= 2`), or create it without `requires_grad=True`.
 
 Effect: repairs.
 

@@ -18,25 +18,24 @@ When not to fix it: where the other loss should train this network as well.
 
 Preconditions:
 
-* a step certainly consumes two losses of different backward calls of its pass;
-* the one goes through a network of this optimizer to one that another optimizer moves, whose step consumes
-  it;
+* a step certainly uses two losses of different backward calls of its iteration;
+* the one goes through a network of this optimizer to one that another optimizer moves, whose step uses it;
 * the other is for this optimizer alone, and calls the same network on something that the other network has
   computed and that was detached, or computed without a graph: for this step, that is a constant;
-* the other optimizer does not step between the two (see misplaced-zero-grad), this one does not consume its
+* the other optimizer does not step between the two (see misplaced-zero-grad), this one does not use its
   gradients again and again (see missing-zero-grad), the two do not step on each other's losses (see
-  wrong-optimizer), and nobody looks at gradients in between.
+  wrong-optimizer), and nothing reads gradients in between.
 
 Two optimizers may have parameters in common: an encoder that is trained with its decoder, and against a
-discriminator. Where the one has stepped on its loss, and the other one's loss is differentiated after that,
-the second step consumes both losses, the first one for the second time.
+discriminator. Where the one has stepped on its loss, and the other one's loss is backpropagated after that,
+the second step uses both losses, the first one for the second time.
 
 The gradients are cleared before the first backward of the optimizer's own losses, if the other loss comes
-before it and the step waits for no further passes: what was accumulated on purpose would be cleared as well.
-Else the other loss is told for whose parameters it is: `g_loss.backward(inputs=list(G.parameters()))`.
+before it and the step waits for no further iterations: what was accumulated on purpose would be cleared as
+well. Else the other loss is told for whose parameters it is: `g_loss.backward(inputs=list(G.parameters()))`.
 
-By hand: step before the other loss is differentiated, on a fresh forward, or say where its gradients are
-wanted: `g_loss.backward(inputs=list(G.parameters()))`.
+By hand: step before the backward of the other loss, on a fresh forward, or restrict that backward:
+`g_loss.backward(inputs=list(G.parameters()))`.
 
 Effect: changes.
 

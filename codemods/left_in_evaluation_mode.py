@@ -18,17 +18,17 @@ every iteration, before the loss.
 
 Preconditions:
 
-* a pass of a loop computes something with the network before it puts the network into evaluation mode; the
-  next pass computes the same in evaluation mode, and differentiates it; or a function that has put it into
+* an iteration of a loop computes something with the network before it puts the network into eval mode; the
+  next iteration computes the same in eval mode, and differentiates it; or a function that has put it into
   that mode, and has run it for an evaluation, is over when it is called there (an agent that acts, and then
   learns), and nothing else has put it into that mode before. No step has then seen the right mode, so that
   running it cannot prove the repair;
 * nothing that the model cannot see gets hold of the network in between;
-* something in the network depends on the mode: dropout, a normalisation with running statistics, a
+* something in the network depends on the mode: dropout, a normalization with running statistics, a
   transformer, a class that asks for `self.training`, or a part that is not known.
 
-Who freezes the statistics of a pretrained network on purpose calls `eval()` before the loss, in each pass, or
-on parts of it: of that nothing is said.
+Who freezes the statistics of a pretrained network on purpose calls `eval()` before the loss, in every
+iteration, or on parts of it: of that nothing is said.
 
 `train()` is put in front of the phase that trains: the outermost statement of the loop that does and does not
 evaluate. Effect: changes.

@@ -13,17 +13,17 @@ When not to fix it: where the loss should count double, which `(2 * loss).backwa
 
 Preconditions:
 
-* both calls differentiate one term: a loss is taken apart as far as it is a sum, so that `a + b` and
-  `b + c` have `b` in common;
-* nothing clears the gradients between the two calls. Where nothing raises, a step certainly consumes both,
-  and the second call does not weigh the term differently (`(0.1 * loss).backward()` is a decision; the scale
-  of a `GradScaler`, or `loss / accumulated` in both, is none).
+* both calls differentiate one term: a loss is taken apart as far as it is a sum, so that `a + b` and `b + c`
+  have `b` in common;
+* nothing clears the gradients between the two calls. Where nothing raises, a step certainly uses both, and
+  the second call does not scale the term differently (`(0.1 * loss).backward()` is a decision; the scale of
+  a `GradScaler`, or `loss / accumulated` in both, is none).
 
 The call is dropped only where it is certainly the slip: the same statement twice, one directly after the
 other. Otherwise there is a choice that only its author can make, and the finding names it: drop one of the
-two calls, make the sum anew, or backpropagate only what has been added.
+two calls, start the sum from zero, or backpropagate only what has been added.
 
-By hand: drop the backward that is one too many, or begin the sum anew after the first; retain_graph=True
+By hand: drop the backward that is one too many, or start the sum from zero after the first; retain_graph=True
 would only hide that the loss counts double.
 
 Effect: repairs where the second call raises, changes where the flag has hidden it.

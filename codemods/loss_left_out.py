@@ -13,14 +13,14 @@ When not to fix it: where the sum is for the log only.
 
 Preconditions:
 
-* the sum, and the term that is left out, are differentiated nowhere, whichever way conditions go; nothing
-  that the model cannot see has had them in hand, and no caller outside the file gets them;
-* another term of the same sum is differentiated by itself, or with others, in the same pass, and an optimizer
-  consumes what that gives;
+* the sum, and the term that is left out, are backpropagated nowhere, whichever way conditions go; no unknown
+  code has been given them, and no caller outside the file gets them;
+* another term of the same sum is backpropagated by itself, or with others, in the same iteration, and an
+  optimizer uses what that gives;
 * the term that is left out certainly depends, by way of a network, on parameters of that optimizer, and not
-  because it is computed of losses that are differentiated: such a term measures them.
+  because it is computed from losses that are backpropagated: such a term measures them.
 
-Nothing is rewritten: whether the sum was to be differentiated, or to be printed, only its author knows.
+Nothing is rewritten: whether the sum was to be backpropagated, or to be printed, only its author knows.
 
 By hand: backpropagate the sum, or return it; compute what is for the log alone under `torch.no_grad()`.
 

@@ -14,24 +14,24 @@ When not to fix it: where nothing should be trained there. Then drop the backwar
 
 Preconditions:
 
-* all that the loss is computed of is known, and has no graph: what an unknown function gives may have one,
+* all that the loss is computed from is known, and has no graph: what an unknown function gives may have one,
   and nothing is said then. What comes of a data loader, or of what a loop that trains goes over and takes
   apart, is data;
-* something that it is computed of certainly had a graph, which leads to a parameter, and which ends at a
+* something that it is computed from certainly had a graph, which leads to a parameter, and which ends at a
   place that is known: at `detach()`, `.data`, `item()`, `float()`, `numpy()`, in a new tensor, at an
-  operation that has no derivative (`argmax`, `>`, a conversion to integers), or where no graphs are recorded;
-  Of a loss that is a leaf of its own, made of something by `Variable(loss, requires_grad=True)` or told to
-  require a gradient, no more has to be known than that: what it was computed of may be frozen;
+  operation that has no derivative (`argmax`, `>`, a conversion to integers), or where no graphs are
+  recorded; Of a loss that is a leaf of its own, made from something by `Variable(loss, requires_grad=True)`
+  or told to require a gradient, no more has to be known than that: what it was computed from may be frozen;
 * this holds whichever way conditions go, and nothing expects the error;
-* where the loss is a leaf, nobody looks at its gradient, no optimizer owns it, and a step follows.
+* where the loss is a leaf, nothing reads its gradients, no optimizer owns it, and a step follows.
 
 Where the graph ends by `detach()`, `.data`, `item()` or `float()`, that goes. What is put into a new tensor
 by itself is used itself, and tensors that are put together by `torch.tensor([...])` are stacked. What
 silences the error goes as well. An operation without a derivative, a way through numpy and a region without
 graphs have more than one remedy: these are reported.
 
-By hand: compute the loss of what the network gives as it is: of logits or probabilities in place of `argmax`
-or of a comparison, with graphs recorded, and with operations of torch in place of numpy's.
+By hand: compute the loss directly from the output of the network: from logits or probabilities in place of
+`argmax` or of a comparison, with gradients enabled, and with torch operations in place of numpy's.
 
 Effect: repairs.
 

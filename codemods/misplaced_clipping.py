@@ -20,28 +20,28 @@ When not to fix it: where the norm is only measured. Then give it no bound (`flo
 Preconditions:
 
 * the parameters that are clipped are known, and so are those of the optimizer that steps on them; or one
-  optimizer is all that steps, so that any gradient is for it. `p.grad.clamp_(-1, 1)` for each parameter clips
-  as well;
-* without effect: no step consumes what was clipped there, in any pass of any run: what it holds has been
-  consumed before, and is cleared, or there is nothing. Gradients that a later step waits for are neither;
+  optimizer is all that steps, so that any gradient is for it. `p.grad.clamp_(-1, 1)` for each parameter
+  clips as well;
+* without effect: no step uses what was clipped there, in any iteration of any run: what it holds has been
+  used before, and is cleared, or there is nothing. Gradients that a later step waits for are neither;
 * still scaled: the step is made through the scaler that has scaled the loss, its `unscale_` has not been
   called for the optimizer since, nobody has read or written a gradient in between, and the bound is not
   scaled itself;
-* nothing unknown has had the parameters in hand;
+* no unknown code has been given the parameters;
 * a norm that is only measured, with no bound (`float("inf")`), is left alone.
 
 The statement moves to directly before the step, if it stands in the same loop, and nobody uses the norm that
 it returns before it gets there; a condition that holds it alone (`if args.clip:`) moves with it. Where
 `unscale_` is missing it is inserted, if a scaler steps wherever gradients are clipped. Otherwise nothing is
-rewritten. Nor is it where the next step is another optimizer's, and nothing clips what that one consumes:
-either the place or the network is the wrong one.
+rewritten. Nor is it where the next step is another optimizer's, and nothing clips what that one uses: either
+the place or the network is the wrong one.
 
-By hand: clip directly before the optimizer's step, and behind `scaler.unscale_(optimizer)` where a scaler
+By hand: clip directly before the optimizer's step, and after `scaler.unscale_(optimizer)` where a scaler
 scales the loss.
 
 Effect: changes.
 
-Severity: error. What is consumed is not what was clipped.
+Severity: error. What is used is not what was clipped.
 """
 
 from __future__ import annotations

@@ -9,33 +9,33 @@ Five places are wrong:
 
 * between backward and step: the step finds no gradient and trains nothing (effect: repairs), or none of the
   one network that is cleared there, which no step of the optimizer ever trains (effect: changes);
-* before the backward of another loss, which leaves its gradients in the same parameters. The usual case is
-  a GAN that clears both networks at the top: the generator's loss runs through the discriminator, and the
-  discriminator's step consumes that too, in the wrong direction (effect: changes);
-* once before an inner loop that steps in every pass: each step consumes the gradients of all passes so far,
-  or those of the one network that is cleared there (effect: changes);
-* once for two losses that the same optimizer steps on one after the other: the second step consumes the
-  first loss again (effect: changes);
-* in every pass, where the step waits for several of them: it consumes the gradients of the last one, and
-  those of all passes before are thrown away (effect: changes).
+* before the backward of another loss, which leaves its gradients in the same parameters. The usual case is a
+  GAN that clears both networks at the top: the generator's loss runs through the discriminator, and the
+  discriminator's step uses that too, in the wrong direction (effect: changes);
+* once before an inner loop that steps in every iteration: each step uses the gradients of all iterations so
+  far, or those of the one network that is cleared there (effect: changes);
+* once for two losses that the same optimizer steps on one after the other: the second step uses the first
+  loss again (effect: changes);
+* in every iteration, where the step waits for several of them: it uses the gradients of the last one, and
+  those of all iterations before are thrown away (effect: changes).
 
-The call moves to directly before the backward whose gradients the step is meant to consume. Where the step
-waits for several passes (`if (i + 1) % 4 == 0: optimizer.step()`), it moves to directly behind the step:
-before every backward it would drop all passes but the last. Where it is not clear whether a condition
-between the two waits or leaves passes out, nothing is offered.
+The call moves to directly before the backward whose gradients the step is meant to use. Where the step waits
+for several iterations (`if (i + 1) % 4 == 0: optimizer.step()`), it moves to directly after the step: before
+every backward it would drop all iterations but the last. Where it is not clear whether a condition between
+the two waits or leaves iterations out, nothing is offered.
 
 When not to fix it: where gradients should add up over several iterations (accumulation). Then step and clear
 equally often.
 
-Preconditions: the consumption is certain in every pass and whichever way undecided conditions go. Gradient
-accumulation, where step and zero_grad share a condition, never consumes a gradient twice. For the second
-place, the loss that leaves its gradients behind must belong to another optimizer that has stepped on it
-already, and must run through these parameters on its way to that optimizer's own. For the fourth, some
-parameter must have certainly got gradients from both losses; where another optimizer, which the second loss
-computes gradients for, never steps, one of the two steps may be meant for it, and nothing is offered. For
-the fifth, the backward stands outside the condition that counts the passes, all optimizers of the loop wait
-so, nobody reads the gradients in between, and no framework has wrapped the optimizer, whose `zero_grad` does
-nothing then in the passes that are waited for.
+Preconditions: the use is certain in every iteration and whichever way undecided conditions go. Gradient
+accumulation, where step and zero_grad share a condition, never uses a gradient twice. For the second place,
+the loss that leaves its gradients behind must belong to another optimizer that has stepped on it already,
+and must run through these parameters on its way to that optimizer's own. For the fourth, some parameter must
+have certainly got gradients from both losses; where another optimizer, which the second loss computes
+gradients for, never steps, one of the two steps may be meant for it, and nothing is offered. For the fifth,
+the backward stands outside the condition that counts the iterations, all optimizers of the loop wait so,
+nothing reads the gradients in between, and no framework has wrapped the optimizer, whose `zero_grad` does
+nothing then in the iterations that are waited for.
 
 By hand: clear the gradients once for each step: before the first backward that it uses, or right after it.
 

@@ -15,14 +15,14 @@ When not to fix it: where the scaler is always disabled.
 
 Preconditions:
 
-* the scaler is made here, or is used as one: it scales the loss that is differentiated, and steps;
+* the scaler is made here, or is used as one: it scales the loss that is backpropagated, and steps;
 * it steps the same optimizer twice with no `update()` of it in between, whichever way conditions go;
 * no function that the model cannot see is handed the scaler in between.
 
-The call is inserted behind the last step of the pass that is made through the scaler, if nothing updates it
-anywhere; where something does, but too rarely, nothing is rewritten.
+The call is inserted after the last step of the iteration that is made through the scaler, if nothing updates
+it anywhere; where something does, but too rarely, nothing is rewritten.
 
-By hand: call `scaler.update()` once in each pass, behind the last `scaler.step`.
+By hand: call `scaler.update()` once in every iteration, after the last `scaler.step`.
 
 Effect: repairs.
 

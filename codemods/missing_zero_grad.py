@@ -14,27 +14,29 @@ When not to fix it: where gradients should add up over several iterations. Then 
 
 Preconditions:
 
-* from the second pass on, every step consumes gradients that the same optimizer has consumed before,
-  whichever way undecided conditions go: accumulation over micro-batches, where a condition guards the step
-  and the clearing, never does;
+* from the second iteration on, every step uses gradients that the same optimizer has used before, whichever
+  way undecided conditions go: accumulation over micro-batches, where a condition guards the step and the
+  clearing, never does;
 * nothing in the run clears them by any writing: `zero_grad` of the optimizer or of a network, `p.grad =
-  None`, `p.grad.zero_()`, a helper, be it in passes that leave the step out; or what clears some of them
+  None`, `p.grad.zero_()`, a helper, be it in iterations that leave the step out; or what clears some of them
   (those of a part that two optimizers share) never clears the others, which certainly add up;
 * no function that the model cannot see is handed the optimizer, the network or its parameters in between.
-  Callbacks that are shown the object that trains (`for hook in self.hooks: hook(self)`) are taken to look on.
+  Callbacks that are shown the object that trains (`for hook in self.hooks: hook(self)`) are taken to look
+  on.
 
-What no optimizer owns may be moved by hand, `w.data -= lr * w.grad`: in each pass its gradient is read, then
-it is written, and nothing clears the gradient. It is dropped behind the statement that has used it.
+What no optimizer owns may be moved by hand, `w.data -= lr * w.grad`: in every iteration its gradient is
+read, then it is written, and nothing clears the gradient. It is dropped after the statement that has used
+it.
 
 Gradients may be lent: `shared.grad = own.grad` makes them one tensor, as A3C's workers do with the network
 that they share. Since torch 2.0 `zero_grad` sets gradients to None, which takes the tensor from the shared
 network alone; the worker's own adds up. `zero_grad(set_to_none=False)` makes it zero for both. Of a copy,
 `shared.grad = own.grad.clone()`, the worker's network has to be cleared itself.
 
-A step that waits for several passes (`if (i + 1) % 4 == 0: optimizer.step()`) has its gradients cleared
-directly behind it, and so have those that a loop of its own steps (`for o in optimizers: o.step()`), which
-has the only name for each. Where it is not clear whether a condition waits or leaves passes out, nothing is
-offered.
+A step that waits for several iterations (`if (i + 1) % 4 == 0: optimizer.step()`) has its gradients cleared
+directly after it, and so have those that a loop of its own steps (`for o in optimizers: o.step()`), which
+has the only name for each. Where it is not clear whether a condition waits or leaves iterations out, nothing
+is offered.
 
 By hand: call `optimizer.zero_grad()` once for each step, before the backward.
 

@@ -12,15 +12,16 @@ When not to fix it: where code that gradfix cannot see goes through the graph ag
 Preconditions, each because removing the flag is right only with a proof:
 
 * the flag is written literally: a variable may be false already;
-* whichever way undecided conditions go, no later `backward` or `autograd.grad` reaches a node that this
-  one ran and that saved something: such a node would raise once it is freed;
+* whichever way undecided conditions go, no later `backward` or `autograd.grad` reaches a node that this one
+  ran and that saved something: such a node would raise once it is freed;
 * in a loop, every network of the graph is seen: an unknown one may keep a state from call to call, which is
   of use to it as long as the steps that follow do not move every parameter that went into it. It keeps none
-  if in some pass a backward without the flag ran an earlier call of it: this one would raise; nor does one
-  of a library such as torchvision. The flag is of no use either to a state that outlives steps which move
-  all that it may hold: the backward of a later call would raise. A file that calls or uses something whose
-  name says that states begin anew (`net.reset_state()`, `net.hidden = None`) is not taken to have such ones;
-* no list that outlives the pass holds a part of the graph, where the loop takes items out of that list;
+  if in some iteration a backward without the flag ran an earlier call of it: this one would raise; nor does
+  one of a library such as torchvision. The flag is of no use either to a state that outlives steps which
+  move all that it may hold: the backward of a later call would raise. A file that calls or uses something
+  whose name says that states start over (`net.reset_state()`, `net.hidden = None`) is not taken to have such
+  ones;
+* no list that outlives the iteration holds a part of the graph, where the loop takes items out of that list;
 * `create_graph=True` is not given: it keeps the graph anyway, and the pair is the idiom of penalties;
 * no function that the model cannot see is handed a tensor of this graph afterwards, and nobody outside has
   one in hand when the function that holds the call is over: as its result, in an object, a list or a

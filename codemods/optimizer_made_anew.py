@@ -16,12 +16,13 @@ When not to fix it: where training starts over on purpose (another task, a resta
 Preconditions:
 
 * the optimizer keeps a state, as far as its class and a momentum that is written as a number tell;
-* it is made of the same parameters in each pass, with arguments that no pass changes, and not under a
-  condition; nothing but its steps has written them since the loop began;
-* each pass steps at once, or in one loop within it that goes through the same batches as that of every other
-  pass: a loop around that is one over tasks, restarts or rounds, whose optimizers begin anew on purpose;
+* it is made from the same parameters in every iteration, with arguments that no iteration changes, and not
+  under a condition; nothing but its steps has written them since the loop began;
+* each iteration steps at once, or in one loop within it that goes through the same batches as that of every
+  other iteration: a loop around that is one over tasks, restarts or rounds, whose optimizers start over on
+  purpose;
 * in the loop nothing is loaded, copied, initialised or frozen, and the optimizer is handed to nobody but
-  functions of this file: a schedule that begins anew with it says that it is meant to.
+  functions of this file: a schedule that starts over with it says that it is meant to.
 
 The statement moves before the loop, where it stands directly in it and nothing that it reads is bound in the
 loop. Where a function makes the optimizer that the loop calls, nothing is rewritten.

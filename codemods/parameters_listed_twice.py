@@ -21,7 +21,8 @@ Where the very same is written twice in a list, and every network that is run ha
 second is dropped. Otherwise nothing is rewritten: which network was meant, or which learning rate a part is
 to have, only the author knows.
 
-By hand: ask the other network for its parameters, or leave those of the part out of the group of the whole.
+By hand: ask the other network for its parameters, or leave the parameters of the part out of the group of
+the whole.
 
 Effect: changes.
 

@@ -15,16 +15,16 @@ When not to fix it: where the number of batches is always such a multiple.
 
 Preconditions:
 
-* the step waits for a fixed number of passes, counted from the start of the loop on, and this is the only
-  place where its optimizer steps;
-* nothing clears its gradients in the loop around, outside of that loop, nor in a pass ahead of its backward:
-  where each window begins by that, so does the first one of an epoch;
-* that loop goes through something again and again. If the number of its passes is written there, it leaves a
-  rest.
+* the step waits for a fixed number of iterations, counted from the start of the loop on, and this is the
+  only place where its optimizer steps;
+* nothing clears its gradients in the loop around, outside of that loop, nor in an iteration ahead of its
+  backward: where each window begins by that, so does the first one of an epoch;
+* that loop goes through something again and again. If the number of its iterations is written there, it
+  leaves a rest.
 
-The condition takes in the last pass where the loop enumerates what has a length, by its name.
+The condition takes in the last iteration where the loop enumerates what has a length, by its name.
 
-By hand: step on what is left behind the loop, or clear it before the next one.
+By hand: step once more after the loop, or clear the gradients before the next one.
 
 Effect: changes.
 

@@ -14,14 +14,14 @@ Preconditions:
 
 * the optimizer owns the layer that was there before, or the whole network of which it was a part;
 * nothing is known of an optimizer that owns the new layer: none is made afterwards, and `add_param_group` is
-  not called; nothing unknown has had an optimizer in hand;
+  not called; no unknown code has been given an optimizer;
 * the optimizer steps, and the new layer takes part in what is backpropagated, or its network in what is run
   after the replacement; it is not frozen.
 
 The statement moves before the one that makes the optimizer, where both stand in one block and nothing that it
 needs is bound in between.
 
-By hand: make the optimizer when the network is complete, or give it the new layer by `add_param_group`.
+By hand: create the optimizer when the network is complete, or give it the new layer by `add_param_group`.
 
 Effect: changes.
 

@@ -20,8 +20,8 @@ Preconditions:
 * no optimizer owns them, nothing reads their gradient or differentiates with respect to them (adversarial
   examples, gradient penalties and style transfer do).
 
-By hand: drop `requires_grad=True` from what is data; where it is a parameter, compute what depends on it anew
-in each pass.
+By hand: drop `requires_grad=True` from what is data; if it is a parameter, compute what depends on it inside
+the loop.
 
 Effect: repairs.
 

@@ -17,15 +17,15 @@ Preconditions:
 
 * the schedule is made here, for an optimizer that can be seen, and with its first value (`last_epoch` is not
   given); nobody tells it which value to take, as `step(epoch)` and `step(validation_loss)` do;
-* the optimizer has not stepped before, by any way that conditions go, and nothing unknown has had it in hand;
-* nothing else moves the schedule, and it is moved once in a pass;
-* the optimizer steps later in the same pass: in the same block, or in a loop, a `with` or a call that stands
-  there. A schedule that a condition lets begin later (`if epoch > 0:`) is none of these.
+* the optimizer has not stepped before, by any way that conditions go, and no unknown code has been given it;
+* nothing else moves the schedule, and it is moved once in an iteration;
+* the optimizer steps later in the same iteration: in the same block, or in a loop, a `with` or a call that
+  stands there. A schedule that a condition lets begin later (`if epoch > 0:`) is none of these.
 
-The statement moves behind the last statement of the block in which the optimizer steps. Where a condition
+The statement moves after the last statement of the block in which the optimizer steps. Where a condition
 decides whether it does (accumulation), nothing is rewritten.
 
-By hand: call `scheduler.step()` behind the optimizer's step, or at the end of the epoch.
+By hand: call `scheduler.step()` after the optimizer's step, or at the end of the epoch.
 
 Effect: changes.
 

@@ -18,16 +18,17 @@ What is repaired how:
 * the prediction serves the first loss too: its statement is repeated before the first use after the step,
   and the first forward gets its input detached, if that leads into a network of the second loss;
 * the prediction had been made from a detached input: the repeated one is made without the detach;
-* the second loss trains nothing through it (a critic's value that weighs an actor's loss): it is
+* the second loss trains nothing through it (a critic's value that is a factor of an actor's loss): it is
   detached where it enters;
-* only the second loss uses it (the policy's loss in SAC, computed up front): its statements move to
-  directly after the step, or are repeated there where what they compute is read in between as well;
-* the second loss is for the very optimizer that has stepped, and would be cleared unused: the step moves
-  to after its backward;
-* it was made before a loop that steps: it is made in each pass. Where the loss compares it with what the same
-  network makes of the same data now (the old log-probability of PPO), it is a number, and is detached;
-* two calls of a helper, or passes over pairs of an optimizer and its loss, update with losses from before:
-  the later one comes first, if its step moves nothing that the other loss needs;
+* only the second loss uses it (the policy's loss in SAC, computed up front): its statements move to directly
+  after the step, or are repeated there where what they compute is read in between as well;
+* the second loss is for the very optimizer that has stepped, and would be cleared unused: the step moves to
+  after its backward;
+* it was made before a loop that steps: it is made in every iteration. Where the loss compares it with what
+  the same network makes of the same data now (the old log-probability of PPO), it is a number, and is
+  detached;
+* two calls of a helper, or iterations over pairs of an optimizer and its loss, update with losses from
+  before: the later one comes first, if its step moves nothing that the other loss needs;
 * both losses come from elsewhere (`def backward(self, g_loss, d_loss)`): the step moves to after the second
   backward, which gives gradients to its own optimizer alone (`inputs=`, since torch 1.8).
 
@@ -41,20 +42,20 @@ moved reads nothing that is rebound in between, and means the same where it goes
 
 Ways (`gradfix apply --way NAME`), of which a finding admits some:
 
-* detach: the first loss gets a detached input and the second one a fresh forward; or what only weighs a loss
-  is a number. Right where each loss is to see the weights of its moment, as in the paper on GANs;
+* detach: the first loss gets a detached input and the second one a fresh forward; or what is only a factor
+  of a loss is a number. Right where each loss is to see the weights at its time, as in the paper on GANs;
 * reorder: statements move, and nothing is computed twice. Right where a loss is used only after the step, or
   the step can wait;
-* inputs: both backwards come before the step, the second with `inputs=...`. Right where both losses are meant
-  for the weights that they were computed with. It needs torch 1.8.
+* inputs: both backwards come before the step, the second with `inputs=...`. Right where both losses are
+  meant for the weights that they were computed with. It needs torch 1.8.
 
 By hand: compute the prediction again after the step, or step only when every backward that needs the old
 weights has run.
 
-Effect: repairs where autograd raised or a step consumed nothing, changes where the program ran on with
-gradients from a mixture of old and new weights, or with a term that taught nobody. A prediction that is
-repeated or moved draws random numbers (dropout) and updates running statistics (batch normalisation) once
-more, or later: the certificate says from which step on.
+Effect: repairs where autograd raised or a step used nothing, changes where the program ran on with gradients
+from a mixture of old and new weights, or with a term that gave no gradient. A prediction that is repeated or
+moved draws random numbers (dropout) and updates running statistics (batch normalization) once more, or
+later: the certificate says from which step on.
 
 Severity: error.
 """

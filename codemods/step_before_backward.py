@@ -13,19 +13,19 @@ When not to fix it: where the step is for an earlier loss.
 
 Preconditions:
 
-* the optimizer's only step in the pass comes before the backward, in the same block and with no other
+* the optimizer's only step in the iteration comes before the backward, in the same block and with no other
   backward in between, and the backward reaches what it owns: certainly, or at least as far as can be seen
-  where no step of the optimizer consumes anything;
-* it never consumes a gradient of that backward: wherever another pass follows, they are certainly cleared;
-* it never consumes anything at all; or nobody else consumes that loss or looks at its gradients, no other
-  optimizer owns a part of what it reaches, and no other step follows that it could be for;
+  where no step of the optimizer uses anything;
+* it never uses a gradient of that backward: wherever another iteration follows, they are certainly cleared;
+* it never uses anything at all; or nobody else uses that loss or looks at its gradients, no other optimizer
+  owns a part of what it reaches, and no other step follows that it could be for;
 * or it is all that a function does with the optimizer and the loss that it is handed: it clears the one,
   steps, and differentiates the other.
 
-By hand: call `step()` after the backward whose gradients it is meant to use.
+By hand: call `step()` after the backward whose gradients it should use.
 
-Effect: repairs where no step of the optimizer consumes anything, changes where it consumes other losses. What
-is predicted between the two is predicted before the step now.
+Effect: repairs where no step of the optimizer uses anything, changes where it uses other losses. What is
+predicted between the two is predicted before the step now.
 
 Severity: error.
 """

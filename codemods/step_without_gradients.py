@@ -15,31 +15,31 @@ When not to fix it: where code that gradfix cannot see fills `.grad`.
 Preconditions:
 
 * all parameters of the optimizer are known, were made here, and are not frozen at any time; no unknown
-  function has had them, the optimizer, or something computed from them in hand; nobody reads or writes
+  function has had them, the optimizer, or something computed from them in hand; nothing reads or writes
   their gradients;
 * in every run in which it steps, every loss that is backpropagated is known to its end, and none of them
   reaches, or may reach, one of its parameters;
 * its networks are run in the loop of its steps, with what they compute reaching no loss; or all that the
-  losses of its pass reach is owned by no optimizer, in which case losses for others may reach its parameters
-  if all that is cleared before each of its steps. Who just steps is none of these;
-* or, whatever the losses for others reach: each step at that place comes behind the clearing, in its own
-  pass, and no loss in between reaches its parameters; they are used in the pass for what nobody
-  differentiates, and nothing unknown has had that in hand, or such a loss is for no other optimizer. Nor does
-  the step call a closure, nor a condition decide what the optimizer is made of, nor are the networks that it
-  owns and that the loss reaches both out of sight, for they may be one;
-* where nothing is differentiated at all, gradients are cleared in the loop, and networks run there with a
-  graph; of those that a caller hands in, torch alone gets what they say, and not some function that may
+  losses of its iteration reach is owned by no optimizer, in which case losses for others may reach its
+  parameters if all that is cleared before each of its steps. Who just steps is none of these;
+* or, whatever the losses for others reach: each step at that place comes after the clearing, in its own
+  iteration, and no loss in between reaches its parameters; they are used in the iteration for what nobody
+  differentiates, and no unknown code has been given that, or such a loss is for no other optimizer. Nor does
+  the step call a closure, nor a condition decide what the optimizer is made from, nor are the networks that
+  it owns and that the loss reaches both out of sight, for they may be one;
+* where no backward is called at all, gradients are cleared in the loop, and networks run there with a graph;
+  of those that a caller hands in, torch alone gets what they say, and not some function that may
   differentiate it;
 * gradients that `autograd.grad` returns are put into no `.grad`, and nothing moves the weights by hand;
-* where a function is called from outside and anything is differentiated, the optimizer is made in it: its
+* where a function is called from outside and anything is backpropagated, the optimizer is made in it: its
   caller may differentiate as well.
 
 Where the only loss before the step runs through another network whose argument is `x.detach()`, and `x` was
 computed with the optimizer's parameters, the `.detach()` goes. Otherwise nothing is rewritten.
 
-By hand: differentiate the loss before the step, see to it that it is computed from these parameters, without
-`detach`, `no_grad`, `.data`, `.item()` or a new tensor on the way, and that the optimizer is made of the
-network that is trained.
+By hand: call `backward()` on the loss before the step; check that the loss is computed from these
+parameters, without `detach`, `no_grad`, `.data`, `.item()` or a new tensor on the way, and that the
+optimizer was created with the parameters of the network that is trained.
 
 Effect: repairs.
 

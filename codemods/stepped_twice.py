@@ -13,10 +13,10 @@ When not to fix it: where twice the step is meant, which a larger learning rate 
 
 Preconditions:
 
-* the second step comes in the same pass of every loop, and certainly consumes what the first has consumed
-  and nothing else: nothing is differentiated or cleared in between;
-* nobody looks at gradients in between, writes them, or changes the groups of an optimizer (`param_groups`)
-  in the same function;
+* the second step comes in the same iteration of every loop, and certainly uses what the first has used and
+  nothing else: no backward is called and nothing is cleared in between;
+* nothing reads gradients in between, writes them, or changes the groups of an optimizer (`param_groups`) in
+  the same function;
 * the optimizers are torch's, and of no kind that evaluates a loss by itself (LBFGS, `step(closure)`);
 * two optimizers own exactly the same parameters, which are all that some networks have.
 

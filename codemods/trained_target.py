@@ -13,7 +13,7 @@ When not to fix it: where the whole Bellman error is minimised on purpose.
 Preconditions:
 
 * the loss compares two operands by a distance or a difference: one is, but for its shape, what a network has
-  made of data; the other is what the same network has made in another call, multiplied and added to data;
+  made from data; the other is what the same network has made in another call, multiplied and added to data;
 * where the prediction is detached, the loss reaches the network by way of that target alone;
 * where it is not, something says that the network estimates what is to come: the value of one action is
   picked out of several, or another optimizer's loss goes through the network, or there are likelihoods of

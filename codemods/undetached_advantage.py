@@ -14,25 +14,26 @@ When not to fix it: where this loss should train the factor (a learned weight).
 
 Preconditions:
 
-* a term of a loss is a product of two factors with a graph, but for sums, means, signs, minima and constants;
-* one factor is the logarithm of a likelihood, or a ratio of likelihoods. A confidence that weighs errors, or
-  one side of a score `user * item`, is trained by right. Where the estimate weighs it as it is, a
-  distribution has to have computed it: a confidence weighs `cross_entropy`, too;
+* a term of a loss is a product of two factors with a graph, but for sums, means, signs, minima and
+  constants;
+* one factor is the logarithm of a likelihood, or a ratio of likelihoods. A confidence that multiplies
+  errors, or one side of a score `user * item`, is trained by right. Where the estimate multiplies it as it
+  is, a distribution has to have computed it: a confidence multiplies `cross_entropy`, too;
 * the other is computed by a network and nothing but sums, differences and multiples of that;
-* a term of the same pass drives just that output of the network to a target: a square, an absolute value, or
-  one of torch's losses for it (`mse_loss`, `smooth_l1_loss`, `huber_loss`);
+* a term of the same iteration drives just that output of the network to a target: a square, an absolute
+  value, or one of torch's losses for it (`mse_loss`, `smooth_l1_loss`, `huber_loss`);
 * the likelihood depends on other parameters, or on another output of that network;
-* steps certainly consume both, and nothing raises (see graph-used-twice).
+* steps certainly use both, and nothing raises (see graph-used-twice).
 
 What is detached is the factor, where the product is written. Effect: changes.
 
 Ways (`gradfix apply --way NAME`):
 
 * detach, the default: right wherever it stands;
-* inputs: `backward(inputs=...)` says whose gradients are wanted. Right where the loss is differentiated by
+* inputs: `backward(inputs=...)` says whose gradients are wanted. Right where the loss is backpropagated by
   itself and its optimizer does not own the estimate. It needs torch 1.8; the graph is kept until then.
 
-By hand: detach the advantage where it weighs the log probabilities (`-(log_prob *
+By hand: detach the advantage where it multiplies the log probabilities (`-(log_prob *
 advantage.detach()).mean()`).
 
 Severity: error.

@@ -21,13 +21,13 @@ Preconditions:
 * the loss reaches the other network only through its own one, whose call is where the detach goes;
 * nobody watches the gradient on the way by a hook;
 * nobody differentiates with respect to what would be detached (WGAN-div and the like need that graph): where
-  a penalty does so with what it has computed itself, and says that this requires grad, the cut is at what the
-  penalty is given; where that requires grad by the fake in it only, it is detached where it is computed, and
-  requires grad of its own, if nothing else uses it;
-* in a helper that serves the other network's loss too, the detach has no place: it goes on what the helper is
-  given, or the helper's expression is written out at the call of this loss;
+  a penalty does so with what it has computed itself, and says that this requires grad, the cut is at what
+  the penalty is given; where that requires grad by the fake in it only, it is detached where it is computed,
+  and requires grad of its own, if nothing else uses it;
+* in a helper that serves the other network's loss too, the detach has no place: it goes on what the helper
+  is given, or the helper's expression is written out at the call of this loss;
 * the very prediction is not used for another loss (that is stale-forward);
-* for the silent leak: the other optimizer also consumes a loss of its own that goes through this network.
+* for the silent leak: the other optimizer also uses a loss of its own that goes through this network.
 
 Where nobody uses what the other network computed but behind a cut, and only work is saved, the detach goes to
 where it is computed: a graph that no backward runs would stay in memory for as long as the variable.
@@ -37,19 +37,19 @@ Ways (`gradfix apply --way NAME`):
 * detach, the default: right wherever it stands, also where the other network's own loss needs the same fake;
 * no-grad: the fake is computed without a graph. Right only where nothing else needs its graph: the other
   network's loss makes a fake of its own. It saves what the forward of the other network keeps;
-* freeze: the other network is frozen while it computes the fake, and trainable again behind it. Right where
+* freeze: the other network is frozen while it computes the fake, and trainable again after it. Right where
   no-grad is, and also where the fake is no variable, `D(G(z))`; all of its parameters are trainable then;
 * reorder: the other network's phase comes first, with the weights from before this one's step, and this loss
-  is cut off behind it. Right where either order will do: no graph is kept beyond its phase;
+  is cut off after it. Right where either order will do: no graph is kept beyond its phase;
 * inputs: `backward(inputs=...)` says whose gradients are wanted. Right with a fake that is shared, if each
   loss has a prediction of its own. It needs torch 1.8, and the graph of the fake is kept until then.
 
-By hand: detach what enters the network through which this loss is not meant to train anything.
+By hand: detach the input of the network through which this loss should not train anything.
 
 Effect: repairs where autograd raised, changes where a leak is closed, preserves where only work is saved.
 `retain_graph=True` that was there only for this goes with it.
 
-Severity: error, or a warning where only work is saved: a backward pass through the other network.
+Severity: error, or a warning where only work is saved: a backward through the other network.
 """
 
 from __future__ import annotations

@@ -17,15 +17,15 @@ When not to fix it: where the learning rate was tuned for the sum.
 
 Preconditions:
 
-* the step waits for a fixed number of passes of the loop that it stands in, and consumes what one backward of
-  each has computed;
+* the step waits for a fixed number of iterations of the loop that it stands in, and uses what one backward
+  of each has computed;
 * every term of the loss is a mean, as it is by default, and none is divided or multiplied; nothing in the
   file speaks of a `reduction`;
-* nobody looks at the gradients, and the learning rate is not divided either.
+* nothing reads the gradients, and the learning rate is not divided either.
 
 Nothing is rewritten: another learning rate mends it as well, and may have been chosen for that.
 
-By hand: divide the loss by the number of passes that the step waits for.
+By hand: divide the loss by the number of iterations per step.
 
 Effect: none.
 

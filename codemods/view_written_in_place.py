@@ -22,8 +22,8 @@ Preconditions of a fix:
 Who wants to change the whole tensor through its parts has to write into the whole (`x[i] = ...` is recorded),
 or to put the changed parts together again; which of the two is for the author to say.
 
-By hand: compute a new tensor (`row = row * 2` for `row *= 2`); where the whole is meant to change, collect
-the new parts in a list and make it anew with `torch.stack` or `torch.cat`.
+By hand: compute a new tensor (`row = row * 2` for `row *= 2`); if the whole should change, collect the new
+parts in a list and combine them with `torch.stack` or `torch.cat`.
 
 Effect: repairs.
 

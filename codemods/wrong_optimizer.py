@@ -16,20 +16,20 @@ When not to fix it: where both optimizers have the same parameters.
 
 Preconditions:
 
-* a loss reaches parameters of an optimizer that never steps, in any run, and behind it another one steps that
-  steps elsewhere on a loss of its own: it consumes nothing there that it has not consumed already; or only
-  that loss, for which the gradients of the optimizer that never steps are cleared, and not its own;
+* a loss reaches parameters of an optimizer that never steps, in any run, and after it another one steps that
+  steps elsewhere on a loss of its own: it uses nothing there that it has not used already; or only that
+  loss, for which the gradients of the optimizer that never steps are cleared, and not its own;
 * or two optimizers are swapped: each steps at one place, and directly after losses that reach what the other
   one owns, the first of them nothing else;
 * all optimizers are known with all that they own, and no framework or unknown function has had one in hand;
-  nobody looks at gradients between the loss and the step.
+  nothing reads gradients between the loss and the step.
 
 Where the other optimizer never steps, the step is made its own, and so is a clearing before the loss that
 names the wrong one. Of two that are swapped, the steps change places if the clearings name the right ones;
-if these are swapped as well, the optimizers were made of each other's parameters, and these change places.
+if these are swapped as well, the optimizers were made from each other's parameters, and these change places.
 Where nothing tells which of the two it is, the finding names both.
 
-By hand: step, after each loss, on the optimizer of the network that the loss is for.
+By hand: after each loss, step the optimizer of the network that the loss is for.
 
 Effect: changes, or repairs where weights are moved that a later backward needs.
 
