@@ -30,9 +30,10 @@ INTRODUCTION = """\
 
 # The codemods
 
-Each is named for the mistake that it finds, and its docstring is this page and what `gradfix explain --full NAME`
-prints; without `--full`, that is the beginning, the example and when not to fix it. What *effect* means, and which fixes are applied without `--unsafe-fixes`, is told in the
-[README](../README.md#the-codemods). [How well they do](#measured) is told at the end.
+Each is named for the mistake that it finds, and its docstring is this page and what `gradfix explain --full
+NAME` prints; without `--full`, the beginning, the example and when not to fix it. What *effect* means,
+and which fixes are applied without `--unsafe-fixes`, is told in the [README](../README.md#the-codemods).
+[How well they do](#measured) is told at the end.
 """
 
 STRANGERS = """\
