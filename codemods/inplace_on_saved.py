@@ -97,7 +97,7 @@ def find(program: Program) -> Iterator[Finding]:
             assert isinstance(place, (ast.expr, ast.stmt))
             yield Finding(
                 "inplace-on-saved",
-                f"`{shown(program, place)}` modifies in place a value that the backward of "
+                f"in-place operation `{shown(program, place)}` modifies a value that the backward of "
                 f"`{receiver(program, event)}` needs",
                 Span.of(place),
                 tuple(note(place, words) for place, words in places if line(place) > 0),

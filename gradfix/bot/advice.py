@@ -38,8 +38,8 @@ _BEHAVIOUR = {
 _CHOICES = {
     "carried-hidden-state": "**This is a choice.** With the state detached, learning does not reach back "
     "beyond one iteration of the loop (truncated backpropagation through time). If it is meant to reach "
-    "further, add up the losses of several iterations instead, call `backward` once for their sum, and detach "
-    "the state only then.",
+    "further, add up the losses of several iterations instead, call `backward` once for their sum, and "
+    "detach the state only then.",
     "missing-zero-grad": "**This is a choice.** If gradients should add up over several iterations "
     "(gradient accumulation), step and clear once every few iterations instead.",
     "requires-grad-input": "**This is a choice.** If the gradient with respect to the data itself is needed, "
