@@ -115,7 +115,7 @@ def _told(program: Program, place: ast.AST, call: ast.Call, degree: _Seen) -> Un
             reason = "the optimizer comes from a caller that gradfix did not find"
             advice = f"call `{name}` in this file, or check where the script that calls it can be found"
         case _:
-            reason = f"what {_loss(program, call)} is computed from could not be followed"
+            reason = f"how {_loss(program, call)} is computed could not be followed"
             advice = RUN_IT
     return Unanalysed(call.lineno, _kind(place), name, reason, advice)
 
@@ -168,7 +168,7 @@ def _why_not_reached(program: Program, place: ast.AST, call: ast.Call) -> tuple[
     if constant is not None:
         line, text = constant
         return (
-            f"line {call.lineno} stands behind `{text}` in line {line}, which never holds",
+            f"line {call.lineno} never runs: it is under `{text}` in line {line}, which never applies",
             "give the constant the other value and check again",
         )
     if program.messages:

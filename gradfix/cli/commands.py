@@ -109,7 +109,7 @@ NoCache = Annotated[
     typer.Option(
         "--no-cache",
         envvar="GRADFIX_NO_CACHE",
-        help="Look at every file anew, and keep nothing of what is found.",
+        help="Analyse every file again, and keep nothing of what is found.",
     ),
 ]
 WayOption = Annotated[
