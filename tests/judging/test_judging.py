@@ -533,7 +533,7 @@ def test_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("x = 1\n", "x = 2\n", "gradfix knows no mistake"),
+        ("x = 1\n", "x = 2\n", "gradfix finds no mistake"),
         ("x = (\n", "x = 2\n", "old.py"),
     ],
 )
