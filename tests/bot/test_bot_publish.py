@@ -58,7 +58,7 @@ def test_a_pull_request_for_each_codemod(forge: ForgeServer, kind: str) -> None:
     assert forge.git(REPOSITORY, "rev-parse", f"{BRANCH}^") == forge.branches(REPOSITORY)["main"]
     message = forge.git(REPOSITORY, "log", "-1", "--format=%B", BRANCH)
     assert message.startswith(
-        "fix(gan): detach painting\n\nmodels/gan.py, line 12: scorn flows through painting"
+        "fix(gan): detach painting\n\nmodels/gan.py, line 12: painting is not detached: scorn also"
     )
     assert "\nGradfix-Key: " in message
     assert "Signed-off-by" not in message
