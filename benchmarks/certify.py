@@ -23,8 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 from gradfix.verify.runner import (
@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--python", metavar="EXE")
     parser.add_argument("--repeat", metavar="N", type=int, default=5)
     chosen = parser.parse_args()
-    options = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    options = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(options, Options)
     print(f"{os.cpu_count()} cores; {'script':32}{'fixes':>6}{'cold':>9}{'warm':>9}{'CPU':>9}  without data")
     for path in chosen.scripts:
@@ -64,7 +64,7 @@ def _rewrites(path: Path, options: Options) -> list[Rewrite]:
         sys.exit(f"error: {read}")
     return [
         Rewrite(path, attempt.before, attempt.after, attempt.fix.claim, attempt.fix.effect)
-        for attempt in pipeline.repair(read, options).applied
+        for attempt in driver.repair(read, options).applied
     ]
 
 

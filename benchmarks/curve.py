@@ -33,8 +33,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gradfix.cli.commands import collect_rarely
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.pipeline.results import Report
 
 LENGTHS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
@@ -217,7 +217,7 @@ def measure(text: str, options: Options, folder: Path, repeat: int) -> tuple[flo
     for _ in range(repeat):
         gc.collect()  # What the script before has left is not this one's cost.
         started = time.process_time()
-        report = pipeline.check([str(path)], options)
+        report = driver.check([str(path)], options)
         best = min(best, time.process_time() - started)
     return best, report
 
@@ -230,7 +230,7 @@ def main() -> None:
     parser.add_argument("--repeat", metavar="N", type=int, default=1)
     asked = parser.parse_args()
     collect_rarely()
-    options = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    options = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     if not isinstance(options, Options):
         sys.exit(f"error: {options.message}")
     options = replace(options, settings=replace(options.settings, max_file_size=1 << 30))

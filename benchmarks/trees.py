@@ -27,9 +27,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradfix.cli.commands import collect_rarely
-from gradfix.pipeline import main as pipeline
-from gradfix.project import configuration as project
-from gradfix.project import source
+from gradfix.pipeline import driver
+from gradfix.project import configuration, source
 
 
 @dataclass(frozen=True)
@@ -76,13 +75,13 @@ def main() -> None:
             print(f"cut off: {cost.path}: {message}")
 
 
-def _listed(tree: Path) -> tuple[pipeline.Options, list[str]]:
+def _listed(tree: Path) -> tuple[driver.Options, list[str]]:
     """How a repository is configured, and its files."""
     os.chdir(tree)  # Its configuration is that of whoever works there.
-    options = pipeline.prepare(["."], pipeline.Wishes())
-    if isinstance(options, pipeline.Refusal):
+    options = driver.prepare(["."], driver.RequestedOptions())
+    if isinstance(options, driver.Refusal):
         sys.exit(f"error: {options.message}")
-    return options, [listed.path for listed in project.find_files(["."], options.settings).files]
+    return options, [listed.path for listed in configuration.find_files(["."], options.settings).files]
 
 
 def _parsing(tree: Path) -> float:
@@ -101,13 +100,13 @@ def _measured(tree: Path) -> list[Cost]:
     return [_cost(tree, path, options) for path in paths]
 
 
-def _cost(tree: Path, path: str, options: pipeline.Options) -> Cost:
+def _cost(tree: Path, path: str, options: driver.Options) -> Cost:
     begun = time.process_time()
     data = source.load(path)
     findings = 0
     messages: tuple[str, ...] = ()
     if isinstance(data, bytes) and source.can_matter(data):
-        report = pipeline.check([path], options)
+        report = driver.check([path], options)
         findings = sum(len(file.findings) for file in report.files)
         messages = tuple(message for file in report.files for message in file.messages)
     return Cost(str(tree / path), time.process_time() - begun, findings, messages)

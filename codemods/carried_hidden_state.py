@@ -43,12 +43,12 @@ import re
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.graph import Backward, Leaf, Node, Path, Storage, reach
-from gradfix.autograd.questions import backwards, earlier_pass
+from gradfix.autograd.graph import Backward, Leaf, LoopContext, Node, Storage, reach
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, earlier_iteration
 from gradfix.autograd.training_step import Program
-from gradfix.autograd.values import Opaque, Sequence, Tensor, Value, tensors_in
+from gradfix.autograd.values import Sequence, Tensor, Unknown, Value, tensors_in
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
 from gradfix.rules.edits import (
@@ -72,7 +72,7 @@ class Carried:
     run: Run
     event: Backward
     loop: ast.AST
-    path: Path
+    loops: LoopContext
     values: dict[str, Value] = field(default_factory=dict)
     """Source text of what carries the graph -> its value at the start of the pass."""
 
@@ -95,12 +95,12 @@ def crossing(run: Run) -> dict[Hashable, Carried]:
         if diagnose(run, event) is not Diagnosis.CARRIED:
             continue
         assert event.failure is not None and event.failure.node is not None
-        depth = earlier_pass(event.failure.node, event)
+        depth = earlier_iteration(event.failure.node, event)
         if depth is None:
             continue
-        loop, _ = event.path[depth]
-        path = event.path[: depth + 1]
-        at_start = run.carried.get((loop, path), {})
+        loop, _ = event.loops[depth]
+        loops = event.loops[: depth + 1]
+        at_start = run.carried.get((loop, loops), {})
         values = {
             name: value
             for name, value in at_start.items()
@@ -108,7 +108,7 @@ def crossing(run: Run) -> dict[Hashable, Carried]:
             and _read_first(loop, name)
         }
         if values:
-            known = found.setdefault(event.site, Carried(run, event, loop, path, values))
+            known = found.setdefault(event.site, Carried(run, event, loop, loops, values))
             known.values.update({k: v for k, v in values.items() if k not in known.values})
     return found
 
@@ -139,8 +139,8 @@ def _first_use_in(statements: list[ast.stmt], name: str) -> type[ast.expr_contex
 
 def _current(node: Node, event: Backward) -> bool:
     assert event.failure is not None and event.failure.node is not None
-    depth = earlier_pass(event.failure.node, event)
-    return depth is not None and node.path[: depth + 1] == event.path[: depth + 1]
+    depth = earlier_iteration(event.failure.node, event)
+    return depth is not None and node.loops[: depth + 1] == event.loops[: depth + 1]
 
 
 def _finding(program: Program, carried: Carried) -> Finding:
@@ -190,31 +190,31 @@ def _only_moved(program: Program, carried: Carried, name: str) -> bool:
 
     A network's output counts only where no pass is given anything of its own: else this may be a series.
     """
-    within, old = _of_this_pass(program, carried, name)
+    within, old = _of_this_iteration(program, carried, name)
     if not within:
-        within, old = _of_the_pass_before(carried, name)
+        within, old = _of_the_iteration_before(carried, name)
     known = all(not node.foreign and (node.call is not None or not node.opaque) for node in within)
     if not within or old is None or not known or not _data(within) <= {old.storage}:
         return False
-    return not any(node.call for node in within) or _repeats_itself(carried, _pass_before(carried.path))
+    return not any(node.call for node in within) or _repeats_itself(carried, _iteration_before(carried.loops))
 
 
-def _pass_before(path: Path) -> Path:
-    loop, number = path[-1]
-    return (*path[:-1], (loop, number - 1))
+def _iteration_before(loops: LoopContext) -> LoopContext:
+    loop, number = loops[-1]
+    return (*loops[:-1], (loop, number - 1))
 
 
-def _of_this_pass(program: Program, carried: Carried, name: str) -> tuple[list[Node], Tensor | None]:
+def _of_this_iteration(program: Program, carried: Carried, name: str) -> tuple[list[Node], Tensor | None]:
     """What the failing pass computes a variable anew by, of its value, and that value.
 
     It has a graph by then, which shows all that is computed of it.
     """
-    old, home, depth = carried.values[name], program.function(carried.loop), len(carried.path)
+    old, home, depth = carried.values[name], program.function(carried.loop), len(carried.loops)
     if not isinstance(old, Tensor) or old.node is None:
         return [], None
     bound = []
     for node in carried.event.visited:
-        if node.path[:depth] == carried.path:
+        if node.loops[:depth] == carried.loops:
             at = place(program, home, node)
             statement = program.statement(at) if getattr(at, "lineno", 0) > 0 else None
             targets = statement.targets if isinstance(statement, ast.Assign) else ()
@@ -222,21 +222,21 @@ def _of_this_pass(program: Program, carried: Carried, name: str) -> tuple[list[N
                 bound.append(node)
     behind, below = reach([(node, True) for node in bound]), reach([(old.node, True)])
     within = [node for node in behind if node not in below]
-    whole = old.node in behind and all(node.path[:depth] == carried.path for node in within)
+    whole = old.node in behind and all(node.loops[:depth] == carried.loops for node in within)
     return (within, old) if whole else ([], None)
 
 
-def _of_the_pass_before(carried: Carried, name: str) -> tuple[list[Node], Tensor | None]:
+def _of_the_iteration_before(carried: Carried, name: str) -> tuple[list[Node], Tensor | None]:
     """What the pass before computed a value by, and what it was made of, if that pass did all of it."""
-    path, (loop, number) = carried.path[:-1], carried.path[-1]
-    earlier, run = _pass_before(carried.path), carried.run
-    before = run.carried.get((loop, earlier), {}) if number > 1 else run.before.get((loop, path), {})
+    loops, (loop, number) = carried.loops[:-1], carried.loops[-1]
+    earlier, run = _iteration_before(carried.loops), carried.run
+    before = run.carried.get((loop, earlier), {}) if number > 1 else run.before.get((loop, loops), {})
     new, old = carried.values[name], before.get(name)
     if not isinstance(new, Tensor) or new.node is None or not isinstance(old, Tensor):
         return [], None
     below = reach([(old.node, True)]) if old.node is not None else {}
     within = [node for node in reach([(new.node, True)]) if node not in below]
-    return (within, old) if all(n.path[: len(earlier)] == earlier for n in within) else ([], None)
+    return (within, old) if all(n.loops[: len(earlier)] == earlier for n in within) else ([], None)
 
 
 def _data(nodes: Iterable[Node]) -> set[Storage | None]:
@@ -250,7 +250,7 @@ def _data(nodes: Iterable[Node]) -> set[Storage | None]:
     return found
 
 
-def _repeats_itself(carried: Carried, earlier: Path) -> bool:
+def _repeats_itself(carried: Carried, earlier: LoopContext) -> bool:
     """Whether a pass is given the same data as the one before, and uses nothing that its loop hands out."""
     loop = carried.loop
     target = getattr(loop, "target", None)
@@ -259,8 +259,8 @@ def _repeats_itself(carried: Carried, earlier: Path) -> bool:
         return False
     states = {tensor.storage for value in carried.values.values() for tensor in tensors_in(value)}
     ran = {node for event in backwards(carried.run) for node in event.visited}
-    now = _data(node for node in ran if node.path[: len(earlier)] == carried.path)
-    return now - states <= _data(node for node in ran if node.path[: len(earlier)] == earlier)
+    now = _data(node for node in ran if node.loops[: len(earlier)] == carried.loops)
+    return now - states <= _data(node for node in ran if node.loops[: len(earlier)] == earlier)
 
 
 def _computing(node: ast.AST) -> Iterator[ast.AST]:
@@ -276,13 +276,13 @@ def _computing(node: ast.AST) -> Iterator[ast.AST]:
 
 def _grows(carried: Carried, value: Value) -> bool:
     """Whether a list keeps what several passes have put into it."""
-    depth = len(carried.path)
-    passes = {
-        tensor.node.path[:depth]
+    depth = len(carried.loops)
+    iterations = {
+        tensor.node.loops[:depth]
         for tensor in (tensors_in(value) if isinstance(value, Sequence) else ())
-        if tensor.node is not None and tensor.node.path[: depth - 1] == carried.path[:-1]
+        if tensor.node is not None and tensor.node.loops[: depth - 1] == carried.loops[:-1]
     }
-    return sum(path[-1][0] is carried.loop for path in passes if len(path) == depth) > 1
+    return sum(loops[-1][0] is carried.loop for loops in iterations if len(loops) == depth) > 1
 
 
 def _fixes(program: Program, carried: Carried) -> Iterator[Fix]:
@@ -294,7 +294,7 @@ def _fixes(program: Program, carried: Carried) -> Iterator[Fix]:
     else:
         claim = Claim("E2", line(carried.event.site), (), losses="rerouted")
     # Another loop that keeps its graphs is another matter.
-    within = [b for b in backwards(carried.run) if any(loop is carried.loop for loop, _ in b.path)]
+    within = [b for b in backwards(carried.run) if any(loop is carried.loop for loop, _ in b.loops)]
     retain = [
         e
         for site in dict.fromkeys(b.site for b in within if b.retain is True)
@@ -356,8 +356,8 @@ def _at_start(program: Program, carried: Carried) -> list[Edit] | None:
     body = _body(carried.loop)
     if body is None:
         return None
-    first_pass = {id(v): v for v in _first_values(carried)}
-    if any(_trained(carried, v) for v in first_pass.values()):
+    first_iteration = {id(v): v for v in _first_values(carried)}
+    if any(_trained(carried, v) for v in first_iteration.values()):
         return None
     code = _detach_code(program, carried)
     if code is None:
@@ -384,7 +384,7 @@ def _inside_method(program: Program, carried: Carried) -> Edit | None:
             if code is None:
                 return None
             lines = f"{text} = {code}"
-            first = carried.run.before.get((carried.loop, carried.path[:-1]), {}).get(name)
+            first = carried.run.before.get((carried.loop, carried.loops[:-1]), {}).get(name)
             if first is not None and _is_none(first):
                 lines = f"if {text} is not None:\n    {lines}"
             return insert(program.statement(place), "before", lines)
@@ -408,7 +408,7 @@ def _body(loop: ast.AST) -> list[ast.stmt] | None:
 
 def _first_values(carried: Carried) -> list[Value]:
     """What the carried names held before the first pass."""
-    frame = carried.run.before.get((carried.loop, carried.path[:-1]), {})
+    frame = carried.run.before.get((carried.loop, carried.loops[:-1]), {})
     return [frame[name] for name in carried.values if name in frame]
 
 
@@ -424,7 +424,7 @@ def _trained(carried: Carried, value: Value) -> bool:
 
 
 def _detach_code(program: Program, carried: Carried, at_end: bool = False) -> str | None:
-    before = carried.run.before.get((carried.loop, carried.path[:-1]), {})
+    before = carried.run.before.get((carried.loop, carried.loops[:-1]), {})
     lines: list[str] = []
     plain: list[str] = []
     for known, value in carried.values.items():
@@ -438,7 +438,7 @@ def _detach_code(program: Program, carried: Carried, at_end: bool = False) -> st
             lines.append(f"if {name} is not None:\n    {name} = {code}")
         elif not at_end and _is_number(initial):
             return None
-        elif isinstance(value, (Tensor, Opaque)):
+        elif isinstance(value, (Tensor, Unknown)):
             plain.append(name)
         else:
             lines.append(f"{name} = {code}")

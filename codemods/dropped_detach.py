@@ -34,8 +34,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, Node
-from gradfix.autograd.questions import backwards, first_step
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, first_step
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceStatement, Span
 from gradfix.rules.edits import line, note, offered, receiver, shown

@@ -48,9 +48,9 @@ from functools import cache, lru_cache, partial
 
 from gradfix.autograd.cuts import cut_off
 from gradfix.autograd.graph import reach
-from gradfix.autograd.questions import walked_by_any
 from gradfix.autograd.relevance import Relevance, walk
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import walked_by_any
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Decorate, Edit, Effect, Enclose, Finding, Fix, Severity, Span
 from gradfix.core.syntax import LOOPS
@@ -104,7 +104,7 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each function or loop that does nothing but evaluate, with graphs."""
     if "volatile" in program.text or "torch" not in program.text:
         return  # ``volatile`` is how it was said until torch 0.4.
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     survey = cache(partial(_survey, program))
     for entry in program.entries:
         if not any(_outermost(program, [*survey(run).wasted.values()]) for run in entry.runs):
@@ -118,8 +118,8 @@ def find(program: Program) -> Iterator[Finding]:
         )
         for phase, calls in _outermost(program, list(found)).items():
             torch = torch_name(program, phase)
-            if phase not in told and torch is not None:
-                told.add(phase)
+            if phase not in reported and torch is not None:
+                reported.add(phase)
                 yield _finding(phase, calls, torch, _computes_loss(program, phase))
 
 
@@ -131,14 +131,14 @@ def _outermost(program: Program, found: list[Wasted]) -> dict[Phase, list[ast.AS
         for chain in wasted.chains:
             around = [phase for phase in _phases(program, wasted.relevance, chain) if phase in sure]
             functions = [phase for phase in around if isinstance(phase, ast.FunctionDef)]
-            told = (functions or around)[-1]
-            if _again(program, told, chain):
-                chosen.setdefault(told, {})[_within(program, told, chain)] = None
+            reported = (functions or around)[-1]
+            if _again(program, reported, chain):
+                chosen.setdefault(reported, {})[_within(program, reported, chain)] = None
     # What stands in another phase goes with it.
     return {
-        told: list(calls)
-        for told, calls in chosen.items()
-        if chosen.keys().isdisjoint(program.ancestors(told))
+        reported: list(calls)
+        for reported, calls in chosen.items()
+        if chosen.keys().isdisjoint(program.ancestors(reported))
     }
 
 

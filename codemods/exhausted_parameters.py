@@ -37,8 +37,8 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Clip, Exhausted
-from gradfix.autograd.questions import of_kind
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import of_kind
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.rules.edits import note, offered, shown
@@ -59,9 +59,11 @@ def used_again(run: Run) -> dict[Hashable, Exhausted]:
     clipping = {clip.site for clip in of_kind(run, Clip)}
     found: dict[Hashable, Exhausted] = {}
     for event in of_kind(run, Exhausted):
-        if isinstance(event.site, ast.Call) or event.path:
+        if isinstance(event.site, ast.Call) or event.loops:
             found.setdefault(event.site, event)
-    return {site: event for site, event in found.items() if event.optimizer or event.path or site in clipping}
+    return {
+        site: event for site, event in found.items() if event.optimizer or event.loops or site in clipping
+    }
 
 
 def _at_once(program: Program, site: ast.AST) -> bool:

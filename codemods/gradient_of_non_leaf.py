@@ -47,8 +47,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
-from gradfix.autograd.questions import backwards, of_kind
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import (
     Claim,
@@ -77,12 +77,17 @@ ASKS = re.compile(r",\s*requires_grad\s*=\s*True")
 def find(program: Program) -> Iterator[Finding]:
     """Report each tensor that is taken for a leaf and is none."""
     for entry in program.entries:
-        told: set[ast.AST] = set()
+        reported: set[ast.AST] = set()
         for event in entry.certain(taken_for_leaf, lambda e: e.site, raises=True):
             origin = event.node.site
-            if origin in told or line(event.site) <= 0 or line(event.named) <= 0 or _asked(program, event):
+            if (
+                origin in reported
+                or line(event.site) <= 0
+                or line(event.named) <= 0
+                or _asked(program, event)
+            ):
                 continue
-            told.add(origin)
+            reported.add(origin)
             yield _finding(program, event)
         for failing in entry.certain(left_without_graph, lambda b: b.site, raises=True):
             updates = _updates_without_graph(program, failing)
@@ -94,8 +99,8 @@ def find(program: Program) -> Iterator[Finding]:
             for leaf in one.leaves:
                 call = asking(leaf)
                 moved = None if call is None or line(call) <= 0 else _moved(program, call)
-                if call is not None and moved is not None and moved not in told:
-                    told.add(moved)
+                if call is not None and moved is not None and moved not in reported:
+                    reported.add(moved)
                     yield _copied(program, call, moved, one.backward)
 
 
@@ -120,7 +125,7 @@ def left_without_graph(run: Run) -> dict[Hashable, Backward]:
     found: dict[Hashable, Backward] = {}
     leading: set[ast.AST] = set()
     for event in backwards(run):
-        if event.failure is not None and event.failure.kind == "E3" and event.site in leading and event.path:
+        if event.failure is not None and event.failure.kind == "E3" and event.site in leading and event.loops:
             found.setdefault(event.site, event)
         if any(sure and leaf.label == "tensor" for leaf, sure in event.reached.items()):
             leading.add(event.site)
@@ -129,7 +134,7 @@ def left_without_graph(run: Run) -> dict[Hashable, Backward]:
 
 def _updates_without_graph(program: Program, event: Backward) -> list[ast.Assign]:
     """The updates ``w = w - 0.1 * w.grad`` under ``no_grad`` in the loop of a backward."""
-    loop, site = event.path[-1][0], event.site
+    loop, site = event.loops[-1][0], event.site
     if line(site) <= 0 or not isinstance(loop, (ast.For, ast.While)) or line(loop) <= 0:
         return []
     found = []

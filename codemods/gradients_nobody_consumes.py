@@ -43,10 +43,18 @@ import ast
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.entries import operation
 from gradfix.autograd.graph import Backward, Change, Leaf, ModuleCall, Node, OptimizerState, reach
-from gradfix.autograd.questions import backwards, calls_in, detached_code, first_step, steps, steps_in, zeros
+from gradfix.autograd.model_ledger import operation
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import (
+    backwards,
+    calls_in,
+    detached_code,
+    first_step,
+    steps,
+    steps_in,
+    zeros,
+)
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor
 from gradfix.core.codemod import (
@@ -110,7 +118,7 @@ def _stepping(program: Program) -> set[ast.AST]:
 
 def wasted(run: Run) -> dict[Hashable, Wasted]:
     """By the place of its first call: the networks whose gradients no step can consume."""
-    if run.strangers or not run.optimizers or not all(o.state.groups_known for o in run.optimizers):
+    if run.external_optimizers or not run.optimizers or not all(o.state.groups_known for o in run.optimizers):
         return {}
     stepping = {step.optimizer for step in steps(run)}
     owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
@@ -132,7 +140,7 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         if first_step(run, event) is None and not _trained_beside(run, event, owned):
             continue
         # Who has stepped in an earlier phase only consumes nothing of what comes after it.
-        here = {loop for loop, _ in event.path}
+        here = {loop for loop, _ in event.loops}
         trained = {
             leaf
             for state, (last, loops) in stepped_at.items()
@@ -177,7 +185,7 @@ def _last_steps(run: Run) -> dict[OptimizerState, tuple[int, set[ast.AST]]]:
     found: dict[OptimizerState, tuple[int, set[ast.AST]]] = {}
     for step in steps(run):
         _, loops = found.get(step.optimizer, (0, set()))
-        found[step.optimizer] = step.serial, loops | {loop for loop, _ in step.path}
+        found[step.optimizer] = step.serial, loops | {loop for loop, _ in step.loops}
     return found
 
 
@@ -195,13 +203,13 @@ def _trained_beside(run: Run, event: Backward, owned: set[Leaf]) -> bool:
 
     If a step follows that finds nothing, its optimizer was meant for it: see step-without-gradients.
     """
-    following = next((s for s in steps_in(run, event.path) if s.serial > event.serial), None)
+    following = next((s for s in steps_in(run, event.loops) if s.serial > event.serial), None)
     return (
-        bool(event.path)
+        bool(event.loops)
         and (following is None or bool(following.consumed))
         and owned.isdisjoint(event.reached)
         and run.differentiated.isdisjoint(event.reached)
-        and any(step.consumed for step in steps_in(run, event.path))
+        and any(step.consumed for step in steps_in(run, event.loops))
     )
 
 
@@ -301,7 +309,7 @@ def _detached(program: Program, found: Wasted) -> Iterator[Fix]:
 def _frozen(program: Program, found: Wasted) -> Iterator[Fix]:
     """The network's parameters, frozen where it is put into evaluation mode before training begins."""
     mode = found.first.mode
-    if mode is None or mode.training is not False or mode.path or not isinstance(mode.site, ast.Call):
+    if mode is None or mode.training is not False or mode.loops or not isinstance(mode.site, ast.Call):
         return
     function, statement = mode.site.func, program.statement(mode.site)
     if not isinstance(function, ast.Attribute) or function.attr != "eval":

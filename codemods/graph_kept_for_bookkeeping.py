@@ -48,12 +48,12 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Backward, Edge, Node, Path, Stack, Stored, reach
-from gradfix.autograd.questions import backwards, listed
+from gradfix.autograd.graph import Backward, Edge, LoopContext, Node, Stack, Stored, reach
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, listed
 from gradfix.autograd.training_step import Program
-from gradfix.autograd.values import Opaque, Sequence, Tensor
+from gradfix.autograd.values import Sequence, Tensor, Unknown
 from gradfix.core.codemod import Effect, Finding, Fix, Span
 from gradfix.core.syntax import LOOPS
 from gradfix.rules.edits import detach_at, note, shown, targets_in
@@ -85,7 +85,7 @@ class Survey:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each value that keeps the graphs of all passes for no backward."""
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     survey = cache(partial(_survey, program))
     for entry in program.entries:
         found = entry.certain(
@@ -95,8 +95,8 @@ def find(program: Program) -> Iterator[Finding]:
             against=lambda run: survey(run).walked,
         )
         for kept in found:
-            if kept.place not in told:
-                told.add(kept.place)
+            if kept.place not in reported:
+                reported.add(kept.place)
                 yield _finding(program, kept)
 
 
@@ -140,7 +140,7 @@ def _survey(program: Program, run: Run) -> Survey:
             found.walked.add(_here(expression, stored.stack))
         elif _grows(program, run, stored):
             graph = reach([(node, True)])
-            backward = _freed(graph, stored.path)
+            backward = _freed(graph, stored.loops)
             if not _is_out_of_use(run, node, node, graph, backward, walked, outside):
                 continue
             if not sums.isdisjoint(graph):
@@ -160,14 +160,14 @@ def _outside(run: Run) -> set[Node]:
     return run.escaped_since(-1) | reach([(node, True) for node in run.returned]).keys()
 
 
-def _freed(graph: dict[Node, bool], path: Path) -> Backward | None:
+def _freed(graph: dict[Node, bool], loops: LoopContext) -> Backward | None:
     """The backward of the same pass that has freed a graph: to walk it again raises.
 
     What a backward walks after the loop is there until then, whoever else keeps it.
     """
     for node, sure in graph.items():
         event = node.freed_by
-        if sure and event is not None and node.saves is not False and event.path[: len(path)] == path:
+        if sure and event is not None and node.saves is not False and event.loops[: len(loops)] == loops:
             return event
     return None
 
@@ -250,9 +250,9 @@ def _goes_on(program: Program, node: Node) -> bool:
 
     ``total += loss; if i % 100 == 0: print(total); total = 0``: the few passes that are run may be those.
     """
-    if not isinstance(node.site, ast.AugAssign) or not node.path or node.site.lineno <= 0:
+    if not isinstance(node.site, ast.AugAssign) or not node.loops or node.site.lineno <= 0:
         return False
-    loop, target = node.path[-1][0], ast.unparse(node.site.target)
+    loop, target = node.loops[-1][0], ast.unparse(node.site.target)
     around = program.ancestors(node.site)
     if loop not in around or _is_short(loop):
         return False
@@ -270,7 +270,7 @@ def _goes_on(program: Program, node: Node) -> bool:
 
 def _loop(older: Node, node: Node) -> ast.AST | None:
     """The loop of which ``older`` belongs to an earlier pass than ``node``, if there is one."""
-    for (mine, number), (its, before) in zip(node.path, older.path):
+    for (mine, number), (its, before) in zip(node.loops, older.loops):
         if mine is not its:
             return None
         if number != before:
@@ -304,7 +304,7 @@ def _kept(
     graph = reach([(added, True)])
     if operand is None or walked.isdisjoint(graph):
         return None
-    backward = _freed(graph, node.path)
+    backward = _freed(graph, node.loops)
     if not _is_out_of_use(run, node, added, graph, backward, walked, outside):
         return None
     place = _in_file(program, run, operand, added, node.stack)
@@ -331,7 +331,7 @@ def _listed(run: Run) -> Iterator[tuple[Stored, ast.expr, Node]]:
     """What lists were given to hold: each tensor with the expression that names it."""
     for stored in run.stored:
         for expression, value in listed([(stored.expression, stored.value)]):
-            if isinstance(value, (Tensor, Opaque)) and value.node is not None:
+            if isinstance(value, (Tensor, Unknown)) and value.node is not None:
                 yield stored, expression, value.node
 
 
@@ -342,14 +342,14 @@ def _grows(program: Program, run: Run, stored: Stored) -> bool:
         for other in run.stored
         if other.expression is stored.expression and other.into is stored.into and other is not stored
     ]
-    again = [other for other in others if _apart(other.path, stored.path)]
+    again = [other for other in others if _apart(other.loops, stored.loops)]
     if again:
         return any(other.held > stored.held or not isinstance(stored.into, Sequence) for other in again)
     # Of a loop over epochs one pass shows it all: the list is older than that. A loop over the parts of a
     # network has no passes.
-    into, passes = stored.into, [loop for loop, _ in stored.path]
+    into, iterations = stored.into, [loop for loop, _ in stored.loops]
     loops = [at for at in program.ancestors(stored.expression) if isinstance(at, LOOPS)]
-    parts = sum(loop not in passes for loop in loops)
+    parts = sum(loop not in iterations for loop in loops)
     return (
         isinstance(into, Sequence)
         and into.loops is not None
@@ -358,7 +358,7 @@ def _grows(program: Program, run: Run, stored: Stored) -> bool:
     )
 
 
-def _apart(one: Path, other: Path) -> bool:
+def _apart(one: LoopContext, other: LoopContext) -> bool:
     """Whether these are two passes of one loop, which is no short one."""
     for (mine, first), (its, second) in zip(one, other):
         if mine is not its:
@@ -377,7 +377,7 @@ def _for_a_backward(program: Program, run: Run, stored: Stored, expression: ast.
     for event in backwards(run):
         if node not in event.visited or event.serial < stored.serial:
             continue
-        if event.path[: len(stored.path)] != stored.path or _taken_from(program, expression, stored):
+        if event.loops[: len(stored.loops)] != stored.loops or _taken_from(program, expression, stored):
             return True
         if node in event.roots and not any(ast.unparse(given) == text for given in event.receivers):
             return True
@@ -399,7 +399,7 @@ def _taken_from(program: Program, expression: ast.expr, stored: Stored) -> bool:
             name = ast.unparse(into)
         case _:
             return True
-    for loop, _ in stored.path:
+    for loop, _ in stored.loops:
         for node in walk(loop):
             holder = (
                 node.value if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) else None

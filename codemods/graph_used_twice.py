@@ -49,9 +49,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Hashable, Iterator
 
-from gradfix.autograd.entries import ledger_of
 from gradfix.autograd.graph import Backward, Change, Leaf, Node, Step, ZeroGrad, reach, unseen
-from gradfix.autograd.questions import (
+from gradfix.autograd.model_ledger import ledger_of
+from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import (
     backwards,
     calls_in,
     carrying,
@@ -60,7 +61,6 @@ from gradfix.autograd.questions import (
     leading_to,
     steps,
 )
-from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Span
@@ -298,8 +298,8 @@ def _before(event: Backward, parameters: Collection[Leaf], until: Collection[Nod
 def _cut_off(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     """Detach what was computed before the loop, if nobody trains what computes it."""
     assert event.failure is not None and event.failure.node is not None
-    before = len(event.failure.node.path)
-    older = {n for n in event.visited if n.path == event.path[: len(n.path)] and len(n.path) <= before}
+    before = len(event.failure.node.loops)
+    older = {n for n in event.visited if n.loops == event.loops[: len(n.loops)] and len(n.loops) <= before}
     trained = {leaf for o in run.optimizers for leaf in o.state.owned()}
     looked_at = {leaf for _, leaf in run.grad_reads} | run.differentiated
     leaves = {leaf for n in reach([(n, True) for n in older]) for leaf, _, _ in n.leaves}
@@ -318,7 +318,7 @@ def _one_for_all(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
         return
     if not isinstance(loop.target, ast.Name) or loop.target.id != program.segment(call.func.value):
         return
-    group = [b for b in backwards(run) if b.site is call and b.path[:-1] == event.path[:-1]]
+    group = [b for b in backwards(run) if b.site is call and b.loops[:-1] == event.loops[:-1]]
     if not _together(run, group) or "sum" in names_bound(program.tree):
         return
     text = program.segment(loop.iter)
@@ -409,7 +409,7 @@ def _group(run: Run, event: Backward) -> list[Backward]:
     members = [
         b
         for b in backwards(run)
-        if b.path == event.path and any(n in shared for n in b.visited) and b.certain
+        if b.loops == event.loops and any(n in shared for n in b.visited) and b.certain
     ]
     if len({b.site for b in members}) < len(members):
         return []

@@ -51,10 +51,10 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Change
-from gradfix.autograd.questions import backwards
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.layers import INPLACE
+from gradfix.autograd.trace_queries import backwards
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, ReplaceExpression, Span
@@ -139,9 +139,9 @@ def _fixes(program: Program, event: Backward) -> Iterator[Fix]:
     claim = Claim("E2", line(event.site))
     for changes in (_changes(event, later=False), _changes(event, later=True)):
         written = [_out_of_place(program, change) for change in changes]
-        told = tuple(edit for edit in written if edit is not None)
-        if told and len(told) == len(written):
-            yield Fix("compute a new tensor instead", Effect.REPAIRS, told, claim)
+        complete = tuple(edit for edit in written if edit is not None)
+        if complete and len(complete) == len(written):
+            yield Fix("compute a new tensor instead", Effect.REPAIRS, complete, claim)
     copied = _copied(program, event)
     if copied:
         texts = ", ".join(dict.fromkeys(f"`{shown(program, expression)}`" for expression in copied))

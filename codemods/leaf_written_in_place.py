@@ -51,9 +51,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Change, Leaf, Node, reach
-from gradfix.autograd.questions import refused
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import refused
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import SummaryTensor
 from gradfix.core.codemod import Claim, Effect, Enclose, Finding, Fix, Span

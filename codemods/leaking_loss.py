@@ -49,7 +49,8 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, Storage, reach
-from gradfix.autograd.questions import (
+from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import (
     calls_in,
     carrying,
     consumers,
@@ -58,12 +59,11 @@ from gradfix.autograd.questions import (
     holding,
     steps,
 )
-from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import swapped
 from gradfix.autograd.values import Tensor, Value, tensors_in
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, Span
-from gradfix.rules import conditional_steps as guards
+from gradfix.rules import conditional_steps
 from gradfix.rules.edits import constructed, insert, note, offered, only_for, receiver, stepped
 
 
@@ -89,7 +89,7 @@ def leaks(run: Run) -> dict[Hashable, Leak]:
     """By place: the steps that consume another optimizer's loss beside their own."""
     found: dict[Hashable, Leak] = {}
     optimizers = [one.state for one in run.optimizers]
-    if len(optimizers) < 2 or run.strangers or not all(one.groups_known for one in optimizers):
+    if len(optimizers) < 2 or run.external_optimizers or not all(one.groups_known for one in optimizers):
         return found
     again = {step.optimizer for step, _ in consuming_again(run)}
     for step in steps(run):
@@ -101,7 +101,7 @@ def leaks(run: Run) -> dict[Hashable, Leak]:
             continue
         mine = set(step.optimizer.owned())
         taken = {event: None for held in step.consumed.values() for event, (sure, _) in held.items() if sure}
-        events = sorted((e for e in taken if e.path == step.path), key=lambda event: event.serial)
+        events = sorted((e for e in taken if e.loops == step.loops), key=lambda event: event.serial)
         own = [event for event in events if mine >= event.reached.keys()]
         for event in events:
             owner = _passing_to(run, event, mine)
@@ -121,10 +121,10 @@ def _left_over(run: Run, step: Step) -> Leak | None:
     A loss of its own was differentiated after that, and is added to what is left.
     """
     for leaf, held in step.consumed.items():
-        sure = [event for event, (certain, _) in held.items() if certain and event.path == step.path]
+        sure = [event for event, (certain, _) in held.items() if certain and event.loops == step.loops]
         for event in sure:
             before = first_step(run, event)
-            if before is None or before.optimizer is step.optimizer or before.path != step.path:
+            if before is None or before.optimizer is step.optimizer or before.loops != step.loops:
                 continue
             if before.doubtful or event not in before.consumed.get(leaf, ()):
                 continue
@@ -214,7 +214,7 @@ def _cleared(program: Program, leak: Leak) -> Iterator[Fix]:
     """The gradients, cleared before the first of the optimizer's own losses is differentiated."""
     name = stepped(program, leak.step.optimizer, leak.own.site)
     claim = Claim(unchanged=constructed(leak.run, leak.meant_for))
-    at_once = guards.place(program, leak.own, leak.step) is True
+    at_once = conditional_steps.place(program, leak.own, leak.step) is True
     if name is not None and at_once and leak.foreign.serial < leak.own.serial:
         edit = insert(program.statement(leak.own.site), "before", f"{name}.zero_grad()")
         yield Fix("clear the gradients of the other loss first", Effect.CHANGES, (edit,), claim)

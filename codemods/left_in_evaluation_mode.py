@@ -47,8 +47,8 @@ from functools import cache
 
 from gradfix.autograd.graph import ModeChange, ModuleCall
 from gradfix.autograd.modes import depends_on_mode
-from gradfix.autograd.questions import backwards, calls_in
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, calls_in
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Span
 from gradfix.rules.edits import insert, names_bound, names_read, network, note, offered, shown
@@ -145,8 +145,10 @@ def _evaluates(run: Run, call: ModuleCall, mode: ModeChange, differentiated: set
 
 def _loop_after(mode: ModeChange, call: ModuleCall) -> ast.For | ast.While | ast.AsyncFor | None:
     """The outermost loop around a call that begins after an `eval()`, else the innermost one around it."""
-    loop = next((at for number, at in enumerate(call.path) if mode.path[number : number + 1] != (at,)), None)
-    loop = loop or (call.path[-1] if call.path else None)
+    loop = next(
+        (at for number, at in enumerate(call.loops) if mode.loops[number : number + 1] != (at,)), None
+    )
+    loop = loop or (call.loops[-1] if call.loops else None)
     return loop[0] if loop is not None and isinstance(loop[0], (ast.For, ast.While, ast.AsyncFor)) else None
 
 
@@ -161,13 +163,13 @@ def _evaluated(run: Run, seen: list[Left]) -> set[ast.AST]:
         event.site
         for event in run.events
         if isinstance(event, ModeChange)
-        and (event.site in before or any(loop in loops for loop, _ in event.path))
+        and (event.site in before or any(loop in loops for loop, _ in event.loops))
     }
 
 
 def _loop_between(earlier: ModuleCall, later: ModuleCall) -> ast.For | ast.While | ast.AsyncFor | None:
     """The loop in whose passes two calls differ, if they are in the same passes of all loops around it."""
-    for (loop, number), (other, later_number) in zip(earlier.path, later.path):
+    for (loop, number), (other, later_number) in zip(earlier.loops, later.loops):
         if loop is not other:
             return None
         if number != later_number:

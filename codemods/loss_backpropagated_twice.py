@@ -37,10 +37,10 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradfix.autograd.entries import in_common, ledger_of, multiples_of
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.questions import backwards, steps
+from gradfix.autograd.model_ledger import in_common, ledger_of, multiples_of
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, RemoveStatement, Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
@@ -162,7 +162,7 @@ def _dropped(program: Program, twice: Twice) -> Iterator[Fix]:
     statements = program.statement(first.site), program.statement(second.site)
     block = program.block(statements[0])
     alone = all(isinstance(s, ast.Expr) and s.value is b.site for s, b in zip(statements, twice[:2]))
-    if not alone or block is not program.block(statements[1]) or first.path != second.path:
+    if not alone or block is not program.block(statements[1]) or first.loops != second.loops:
         return
     if block.index(statements[1]) != block.index(statements[0]) + 1:
         return

@@ -35,10 +35,10 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.entries import SUMS, operation, summands, terms_of
 from gradfix.autograd.graph import Backward, Node, OptimizerState, reach
-from gradfix.autograd.questions import backwards, first_step
+from gradfix.autograd.model_ledger import SUMS, operation, summands, terms_of
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, first_step
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Finding, Span
 from gradfix.rules.edits import line, note, receiver, shown
@@ -60,10 +60,10 @@ def find(program: Program) -> Iterator[Finding]:
         if not certain:
             continue
         walked = {n.site for run in entry.every() for b in backwards(run) for n in b.visited}
-        told: set[ast.AST] = set()
+        reported: set[ast.AST] = set()
         for one in certain:
-            if one.left.site not in walked and one.whole.site not in walked and one.left.site not in told:
-                told.add(one.left.site)
+            if one.left.site not in walked and one.whole.site not in walked and one.left.site not in reported:
+                reported.add(one.left.site)
                 yield _finding(program, one)
 
 
@@ -72,7 +72,7 @@ def left_out(run: Run) -> dict[Hashable, LeftOut]:
     trained = [
         (b, terms_of(b), step.optimizer)
         for b in backwards(run)
-        if b.path and b.accumulates and b.certain and b.failure is None and (step := first_step(run, b))
+        if b.loops and b.accumulates and b.certain and b.failure is None and (step := first_step(run, b))
     ]
     if not trained:
         return {}
@@ -80,7 +80,7 @@ def left_out(run: Run) -> dict[Hashable, LeftOut]:
     wanted = {term for _, terms, _ in trained for term in terms}
     detached = {node for _, node, _ in run.detached}  # They are taken for their values.
     losses = wanted | {root for b in backwards(run) for root in b.roots}
-    sums = [n for n in run.nodes if n.path and n.call is None and n not in walked and operation(n) in SUMS]
+    sums = [n for n in run.nodes if n.loops and n.call is None and n not in walked and operation(n) in SUMS]
     parts = {edge.node for n in sums for edge in n.edges}
     found: dict[Hashable, LeftOut] = {}
     known: set[Node] | None = None
@@ -94,7 +94,7 @@ def left_out(run: Run) -> dict[Hashable, LeftOut]:
             handed_out = [(node, True) for node in run.returned]
             known = walked | run.escaped_since(-1) | set(reach(handed_out))
         for backward, mine, optimizer in trained:
-            if mine.keys().isdisjoint(terms) or backward.path != whole.path:
+            if mine.keys().isdisjoint(terms) or backward.loops != whole.loops:
                 continue
             left = [n for n in terms if n not in known and _trains(n, optimizer, losses)]
             if left and whole not in known:

@@ -53,9 +53,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from gradfix.autograd.graph import Backward, Clip, Leaf, OptimizerState, Path, Step, Unscale, ZeroGrad
-from gradfix.autograd.questions import backwards, between, of_kind, steps, zeros
+from gradfix.autograd.graph import Backward, Clip, Leaf, LoopContext, OptimizerState, Step, Unscale, ZeroGrad
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, between, of_kind, steps, zeros
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.values import Optimizer
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Span
@@ -181,7 +181,7 @@ def _sole(run: Run) -> OptimizerState | None:
     """The optimizer that is all that steps, if it is not seen what it owns: any parameter may be its."""
     stepping = {step.optimizer for step in steps(run)}
     one = next(iter(stepping)) if len(stepping) == 1 else None
-    if one is None or one.stranger or (one.groups_known and one.owned()):
+    if one is None or one.external or (one.groups_known and one.owned()):
         return None
     if any(other.state.escaped for other in run.optimizers):
         return None
@@ -192,11 +192,11 @@ def _concerned(run: Run, clip: Clip) -> Held | None:
     """The gradients that were clipped, as far as an optimizer steps on them; None where that is not known."""
     stepping = {step.optimizer for step in steps(run)}
     sole = _sole(run)
-    if clip.doubtful or not stepping or any(not o.groups_known and not o.stranger for o in stepping - {sole}):
+    if clip.doubtful or not stepping or any(not o.groups_known and not o.external for o in stepping - {sole}):
         return None
     owned = {leaf for optimizer in stepping for leaf in optimizer.owned()}
     mine = [leaf for leaf in clip.leaves if leaf in owned or sole is not None]
-    if not mine and len(stepping) == 1 and next(iter(stepping)).stranger:
+    if not mine and len(stepping) == 1 and next(iter(stepping)).external:
         (stranger,) = stepping
         mine = stranger.owned()
     if not mine or any(leaf.unknown_grad for leaf in mine):
@@ -250,9 +250,9 @@ def _pending(run: Run, clip: Clip, held: Held) -> bool:
 
     It does not where each pass clears before it steps.
     """
-    path = _path(run, clip)
-    first = next((s.serial for s in steps(run) if s.path == path), 0)
-    fresh = [z for z in zeros(run) if z.path == path and z.serial < first]
+    loops = _loops(run, clip)
+    first = next((s.serial for s in steps(run) if s.loops == loops), 0)
+    fresh = [z for z in zeros(run) if z.loops == loops and z.serial < first]
     return any(
         not _dropped(run, leaf, backward, since=clip.serial)
         for leaf, entries in held.items()
@@ -261,21 +261,21 @@ def _pending(run: Run, clip: Clip, held: Held) -> bool:
     )
 
 
-def _path(run: Run, clip: Clip) -> Path:
+def _loops(run: Run, clip: Clip) -> LoopContext:
     """The pass in which something is clipped, of the loops in which optimizers step."""
-    path = clip.path
-    while path and not any(loop is path[-1][0] for step in steps(run) for loop, _ in step.path):
-        path = path[:-1]
-    return path
+    loops = clip.loops
+    while loops and not any(loop is loops[-1][0] for step in steps(run) for loop, _ in step.loops):
+        loops = loops[:-1]
+    return loops
 
 
 def _idle(run: Run, clip: Clip, held: Held) -> Ineffective | None:
     """What a clipping without effect is too early or too late for, in its own pass."""
-    path = _path(run, clip)
+    loops = _loops(run, clip)
     mine = [
         s
         for s in steps(run)
-        if s.path == path and not s.doubtful and any(_consumed(run, s, leaf) for leaf in held)
+        if s.loops == loops and not s.doubtful and any(_consumed(run, s, leaf) for leaf in held)
     ]
     after = next((s for s in mine if s.serial > clip.serial), None)
     before = next((s for s in reversed(mine) if s.serial < clip.serial), None)
@@ -296,7 +296,7 @@ def _idle(run: Run, clip: Clip, held: Held) -> Ineffective | None:
 
 def _beside(run: Run, clip: Clip, mine: Step) -> Step | None:
     """The next step, if it waits for gradients that nothing clips: these may have been meant."""
-    following = next((s for s in between(steps(run), clip.serial) if s.path == _path(run, clip)), None)
+    following = next((s for s in between(steps(run), clip.serial) if s.loops == _loops(run, clip)), None)
     if following is None or following.optimizer is mine.optimizer:
         return None
     waiting = any(b.serial < clip.serial for entries in following.consumed.values() for b in entries)
@@ -307,7 +307,7 @@ def _beside(run: Run, clip: Clip, mine: Step) -> Step | None:
 def _feeding(run: Run, step: Step, held: Held, since: int) -> Backward | None:
     """The last backward of a step's pass that computed what it consumes, after some moment."""
     computed = {b for leaf in held for b in _consumed(run, step, leaf)}
-    found = [b for b in computed if b.serial > since and b.path == step.path]
+    found = [b for b in computed if b.serial > since and b.loops == step.loops]
     return max(found, key=lambda b: b.serial, default=None)
 
 
@@ -397,11 +397,11 @@ def _edits(program: Program, one: Ineffective) -> tuple[tuple[Edit, ...], str]:
 
 def _unit(program: Program, one: Ineffective, statement: ast.stmt) -> ast.stmt:
     """What clips, with the condition that holds it alone, and the loop over all parameters."""
-    passes = {loop for loop, _ in _path(one.run, one.clip)}
+    iterations = {loop for loop, _ in _loops(one.run, one.clip)}
     while True:
         unit = alone(program, statement)
         outer = program.parent(unit)
-        if not isinstance(outer, ast.For) or outer in passes or outer.orelse or outer.body != [unit]:
+        if not isinstance(outer, ast.For) or outer in iterations or outer.orelse or outer.body != [unit]:
             return unit
         statement = outer
 

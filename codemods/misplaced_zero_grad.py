@@ -51,8 +51,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from gradfix.autograd.graph import Backward, Clip, Event, Leaf, OptimizerState, Path, Step, ZeroGrad
-from gradfix.autograd.questions import (
+from gradfix.autograd.graph import Backward, Clip, Event, Leaf, LoopContext, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import (
     adding_up,
     backwards,
     calls_in,
@@ -69,14 +70,13 @@ from gradfix.autograd.questions import (
     undifferentiated,
     zeros,
 )
-from gradfix.autograd.questions import between as in_between
-from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import between as in_between
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import misdirected
 from gradfix.autograd.values import Module, Optimizer
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement, Span
 from gradfix.core.syntax import LOOPS
-from gradfix.rules import conditional_steps as guards
+from gradfix.rules import conditional_steps
 from gradfix.rules.edits import clearing_place, insert, move, note, offered, receiver, stepped
 
 
@@ -116,13 +116,15 @@ def find(program: Program) -> Iterator[Finding]:
         for observe in (between, dirtied, too_rarely):
             repeated = uncleared if observe is too_rarely else None
             for one in entry.certain(observe, _anchor, raises=False, repeated=repeated, besides=_adding_up):
-                if not (repeated and guards.cleared_otherwise(entry, one.step)):
+                if not (repeated and conditional_steps.cleared_otherwise(entry, one.step)):
                     found.setdefault(one.place, one)
     for entry in program.entries:
-        if not any(one.doubtful(program) for run in entry.runs for one in passes_thrown_away(run).values()):
+        if not any(
+            one.doubtful(program) for run in entry.runs for one in iterations_thrown_away(run).values()
+        ):
             continue  # Each pass has a step of its own, and no further run has to be made.
         every = entry.certain(
-            passes_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
+            iterations_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
         )
         for thrown in every:
             step = thrown.awaited(program)
@@ -190,10 +192,10 @@ class _Thrown:
         step = self.steps[0]
         if step.optimizer.wrapped or not _here(self.backward.site):
             return None
-        if len(step.path) < len(self.backward.path):
-            loop, _ = self.backward.path[-1]
+        if len(step.loops) < len(self.backward.loops):
+            loop, _ = self.backward.loops[-1]
             return step if not self._measured(program, loop) and _goes_through_all(loop) else None
-        place = guards.place(program, self.backward, step)
+        place = conditional_steps.place(program, self.backward, step)
         return step if isinstance(place, ast.stmt) and not self._measured(program, place) else None
 
     def _measured(self, program: Program, but: ast.AST) -> bool:
@@ -203,29 +205,33 @@ class _Thrown:
         return any(isinstance(but, LOOPS) or but not in program.ancestors(site) for site in kept)
 
 
-def passes_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
+def iterations_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
     """Backwards each of whose passes is cleared before the next one, whether it was consumed or not."""
     read = {leaf for _, leaf in run.grad_reads}
-    by_place: dict[tuple[ast.AST, Path], list[Backward]] = {}
+    by_place: dict[tuple[ast.AST, LoopContext], list[Backward]] = {}
     for backward in backwards(run):
-        if backward.path:
-            by_place.setdefault((backward.site, backward.path[:-1]), []).append(backward)
+        if backward.loops:
+            by_place.setdefault((backward.site, backward.loops[:-1]), []).append(backward)
     found: dict[Hashable, _Thrown] = {}
-    for (site, _), passes in by_place.items():
-        if len(passes) < 2 or None in read or not all(_for_a_step(b, read) for b in passes):
+    for (site, _), iterations in by_place.items():
+        if len(iterations) < 2 or None in read or not all(_for_a_step(b, read) for b in iterations):
             continue
-        between_passes = [_clearings(run, *pair) for pair in itertools.pairwise(passes)]
-        loop = passes[0].path[-1][0]
-        around = [s for s in steps(run) if any(at is loop for at, _ in s.path)]
-        taken = [s for s in taking(run, passes) if _consumes_one(s, passes)]
-        clips = [c for c in of_kind(run, Clip) if any(b in held for held in c.held.values() for b in passes)]
+        between_iterations = [_clearings(run, *pair) for pair in itertools.pairwise(iterations)]
+        loop = iterations[0].loops[-1][0]
+        around = [s for s in steps(run) if any(at is loop for at, _ in s.loops)]
+        taken = [s for s in taking(run, iterations) if _consumes_one(s, iterations)]
+        clips = [
+            c for c in of_kind(run, Clip) if any(b in held for held in c.held.values() for b in iterations)
+        ]
         owners = {s.optimizer.created for s in (*around, *taken)}
-        for zero in between_passes[0].values():
-            if not all(zero.site in cleared for cleared in between_passes):
+        for zero in between_iterations[0].values():
+            if not all(zero.site in cleared for cleared in between_iterations):
                 continue
-            one = found.setdefault((site, zero.site), _Thrown(zero, passes[0], False, [], False, True, clips))
+            one = found.setdefault(
+                (site, zero.site), _Thrown(zero, iterations[0], False, [], False, True, clips)
+            )
             one.unused = one.unused or any(
-                _unused(cleared[zero.site], b) for b, cleared in zip(passes, between_passes)
+                _unused(cleared[zero.site], b) for b, cleared in zip(iterations, between_iterations)
             )
             one.steps += [s for s in taken if set(zero.leaves) >= s.consumed.keys()]
             one.others = one.others or len(owners) > 1 or len(one.steps) < len(taken)
@@ -261,7 +267,7 @@ def _clearings(run: Run, one: Backward, following: Backward) -> dict[ast.AST, Ze
     return {
         zero.site: zero
         for zero in in_between(zeros(run), one.serial, following.serial)
-        if zero.path in (one.path, following.path) and not one.reached.keys().isdisjoint(zero.leaves)
+        if zero.loops in (one.loops, following.loops) and not one.reached.keys().isdisjoint(zero.leaves)
     }
 
 
@@ -271,16 +277,16 @@ def _unused(zero: ZeroGrad, backward: Backward) -> bool:
     return any(one.certain for one in held) and not any(one.consumed for one in held)
 
 
-def _consumes_one(step: Step, passes: list[Backward]) -> bool:
+def _consumes_one(step: Step, iterations: list[Backward]) -> bool:
     """Whether a step consumes what one of several passes of a backward gave, and nothing else."""
     consumed = {b for held in step.consumed.values() for b in held}
-    return not step.doubtful and len(consumed) == 1 and consumed <= set(passes)
+    return not step.doubtful and len(consumed) == 1 and consumed <= set(iterations)
 
 
 def _cleared_behind(run: Run, step: Step, but: ZeroGrad) -> bool:
     """Whether something else than one clearing clears for a step behind it, in the same pass."""
     return any(
-        z.site is not but.site and z.path == step.path and set(z.leaves) >= step.consumed.keys()
+        z.site is not but.site and z.loops == step.loops and set(z.leaves) >= step.consumed.keys()
         for z in in_between(zeros(run), step.serial)
     )
 
@@ -310,8 +316,8 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
             for b, c in d.items()
             if not c.consumed
             and b.serial > previous
-            and b.path[: len(step.path)] == step.path == z.path
-            and (c.certain or optimizer.stranger or meant(run, b, optimizer))
+            and b.loops[: len(step.loops)] == step.loops == z.loops
+            and (c.certain or optimizer.external or meant(run, b, optimizer))
         ]
         if lost and (not step.consumed or _never_trained(optimizer, lost[-1][0])):
             zero = lost[-1][0]
@@ -319,7 +325,7 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
             # A loss that another optimizer has stepped on has only left some of its gradients here.
             own = [b for b in dropped if owner(run, b) in (None, optimizer)]
             if not own and (
-                any(b.path == step.path and zero.serial < b.serial < step.serial for b in backwards(run))
+                any(b.loops == step.loops and zero.serial < b.serial < step.serial for b in backwards(run))
                 or undifferentiated(run, step, set(optimizer.owned()), previous) is not None
             ):
                 # It is meant for that backward, which does not come to its parameters, or for a missing one.
@@ -349,7 +355,7 @@ def _backward_comes_later(run: Run, step: Step) -> bool:
     mine = set(step.optimizer.owned())
     return any(
         later.serial > step.serial
-        and later.path == step.path
+        and later.loops == step.loops
         and mine & set(later.reached)
         and owner(run, later) is None
         for later in backwards(run)
@@ -360,18 +366,18 @@ def dirtied(run: Run) -> dict[Hashable, Misplaced]:
     """Steps that consume what a loss for another optimizer left on its way."""
     found: dict[Hashable, Misplaced] = {}
     refuted: set[Hashable] = set()
-    met: set[tuple[ast.AST, OptimizerState, Path]] = set()
+    met: set[tuple[ast.AST, OptimizerState, LoopContext]] = set()
     for step in steps(run):
         one = _dirt(run, step)
         if one is not None:
             found.setdefault(step.site, one)
         elif step.doubtful or (
-            (step.site, step.optimizer, step.path[:-1]) in met and not _right_behind_another(run, step)
+            (step.site, step.optimizer, step.loops[:-1]) in met and not _right_behind_another(run, step)
         ):
             # Before the first step of a loop there was neither a clearing behind it nor what another leaves,
             # or what stands before the loop has cleared that.
             refuted.add(step.site)
-        met.add((step.site, step.optimizer, step.path[:-1]))
+        met.add((step.site, step.optimizer, step.loops[:-1]))
     return {key: one for key, one in found.items() if key not in refuted}
 
 
@@ -381,7 +387,7 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
     mine = set(step.optimizer.owned())
     consumed = {b: sure for d in step.consumed.values() for b, (sure, _) in d.items()}
     own = [b for b in consumed if owner(run, b) is step.optimizer]
-    if any(b.path != step.path for b in own):
+    if any(b.loops != step.loops for b in own):
         return None  # What has accumulated over several passes would be cleared with the rest.
     for dirt, sure in consumed.items():
         other = owner(run, dirt)
@@ -394,7 +400,7 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
         if dirt.serial > needed.serial or not _passes_through(dirt, mine, set(other.owned())):
             continue
         spilled = {leaf for leaf, known in needed.reached.items() if known}.intersection(other.owned())
-        if spilled and (dirt.path == needed.path or not _cleared_unused(run, needed, other, spilled)):
+        if spilled and (dirt.loops == needed.path or not _cleared_unused(run, needed, other, spilled)):
             continue  # Both may be trained on both losses, or one of them on what both leave in a pass.
         clearing = [
             z for z in zeros(run) if _alongside(z, step) and z.serial < dirt.serial and set(z.leaves) & mine
@@ -414,13 +420,13 @@ def _cleared_unused(run: Run, backward: Backward, other: OptimizerState, leaves:
 
 def _alongside(event: Event, step: Step) -> bool:
     """Whether something happens in the very loops that the step is in, in whichever pass."""
-    return [loop for loop, _ in event.path] == [loop for loop, _ in step.path]
+    return [loop for loop, _ in event.loops] == [loop for loop, _ in step.loops]
 
 
 def _around(event: Event, step: Step) -> bool:
     """The same, or in a loop around the one in which the step is repeated."""
-    loops = [loop for loop, _ in event.path]
-    return loops == [loop for loop, _ in step.path][: len(loops)] and (bool(loops) or not step.path)
+    loops = [loop for loop, _ in event.loops]
+    return loops == [loop for loop, _ in step.loops][: len(loops)] and (bool(loops) or not step.loops)
 
 
 def _right_behind_another(run: Run, step: Step) -> bool:
@@ -428,7 +434,7 @@ def _right_behind_another(run: Run, step: Step) -> bool:
     before = [s.serial for s in steps(run) if s.optimizer is step.optimizer and s.serial < step.serial]
     mine = set(step.optimizer.owned())
     since = in_between(backwards(run), max(before, default=0), step.serial)
-    return len(step.path) > 1 and all(
+    return len(step.loops) > 1 and all(
         b.reached.keys() <= mine or mine.isdisjoint(b.reached) for b in since if b.accumulates
     )
 
@@ -458,7 +464,7 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
             found.setdefault(step.site, Misplaced(zero, fresh, step, Effect.CHANGES))
             continue
         earlier = _consumed_beside(step)
-        before = [z for z in before if earlier and z.serial < earlier.serial and z.path == earlier.path]
+        before = [z for z in before if earlier and z.serial < earlier.serial and z.loops == earlier.loops]
         if before:
             idle = _never_steps(run, fresh)
             one = Misplaced(before[-1], fresh, step, Effect.CHANGES, earlier=earlier, idle=idle)
@@ -473,7 +479,7 @@ def _same_graph(step: Step, fresh: Backward) -> bool:
     """
     kept = {node for node in fresh.visited if node.saves is not False}
     return any(
-        before and backward.path != fresh.path and not kept.isdisjoint(backward.visited)
+        before and backward.loops != fresh.loops and not kept.isdisjoint(backward.visited)
         for held in step.consumed.values()
         for backward, (_, before) in held.items()
     )
@@ -490,15 +496,15 @@ def _never_steps(run: Run, backward: Backward) -> ZeroGrad | None:
 
 def _encloses(zero: ZeroGrad, step: Step) -> bool:
     """Whether gradients are cleared in the loops of a step, or in some of the outer ones."""
-    return all(loop is other for (loop, _), (other, _) in zip(zero.path, step.path)) and len(
-        zero.path
-    ) <= len(step.path)
+    return all(loop is other for (loop, _), (other, _) in zip(zero.loops, step.loops)) and len(
+        zero.loops
+    ) <= len(step.loops)
 
 
 def _within(zero: ZeroGrad, step: Step, backward: Backward) -> bool:
     """Whether gradients are cleared in the innermost loop that a backward and its step share."""
-    shared = [loop for (loop, _), (other, _) in zip(step.path, backward.path) if loop is other]
-    return not shared or any(loop is shared[-1] for loop, _ in zero.path)
+    shared = [loop for (loop, _), (other, _) in zip(step.loops, backward.loops) if loop is other]
+    return not shared or any(loop is shared[-1] for loop, _ in zero.loops)
 
 
 def _consumed_beside(step: Step) -> Step | None:
@@ -507,11 +513,11 @@ def _consumed_beside(step: Step) -> Step | None:
     It came earlier in the same pass, or late in the pass before.
     """
     for held in step.consumed.values():
-        fresh = any(sure and not taken and b.path == step.path for b, (sure, taken) in held.items())
+        fresh = any(sure and not taken and b.loops == step.loops for b, (sure, taken) in held.items())
         for backward, (sure, taken) in held.items():
             if fresh and sure and _alongside(backward, step):
                 for earlier in taken:
-                    other = earlier.path == step.path or earlier.site is not step.site
+                    other = earlier.loops == step.loops or earlier.site is not step.site
                     if other and _alongside(earlier, step) and earlier.optimizer is step.optimizer:
                         return earlier
     return None
@@ -604,7 +610,7 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
 
 def _once_for_all(program: Program, one: Misplaced, thrown: _Thrown) -> Iterator[Fix]:
     """The clearing of each pass goes, where there is one behind the step, or else moves there."""
-    target = guards.place(program, one.backward, one.step)
+    target = conditional_steps.place(program, one.backward, one.step)
     if not isinstance(target, ast.stmt) or not _here(one.zero.site) or not _movable(program, one, target):
         return
     zero = program.statement(one.zero.site)
@@ -647,7 +653,7 @@ def _moved(program: Program, one: Misplaced, target: ast.stmt, claim: Claim) -> 
     """The clearing itself moves, if nothing else needs it where it is."""
     zero = program.statement(one.zero.site)
     # Where it is stepped on more than once in a pass, the other step may need its gradients cleared there.
-    alone = sum(s.path == one.step.path for s in one.step.optimizer.steps) == 1
+    alone = sum(s.loops == one.step.loops for s in one.step.optimizer.steps) == 1
     if _movable(program, one, target) and (alone or one.lost):
         backward_first = zero.lineno > target.lineno and one.lost
         if backward_first and _adjacent(program, target, zero):

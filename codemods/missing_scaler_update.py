@@ -36,8 +36,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Step, Update
-from gradfix.autograd.questions import of_kind, steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import of_kind, steps
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.values import Scaler
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
@@ -76,15 +76,15 @@ def not_updated(run: Run) -> dict[Hashable, Outdated]:
     for update in of_kind(run, Update):
         updates.setdefault(update.scaler, []).append(update)
     scaling = [s for s in steps(run) if s.scaler is not None and _is_scaler(run, s)]
-    told: set[object] = set()
+    reported: set[object] = set()
     for index, step in enumerate(scaling):
         again = next((s for s in scaling[index + 1 :] if _same(s, step)), None)
-        if again is None or step.scaler in told:
+        if again is None or step.scaler in reported:
             continue
         mine = updates.get(step.scaler, [])
         if not any(step.serial < u.serial < again.serial for u in mine):
-            told.add(step.scaler)
-            together = [s for s in scaling if s.scaler is step.scaler and s.path == step.path]
+            reported.add(step.scaler)
+            together = [s for s in scaling if s.scaler is step.scaler and s.loops == step.loops]
             found.setdefault(step.site, Outdated(step, again, together[-1], not mine))
     return found
 

@@ -51,9 +51,9 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, HandStep, Step
-from gradfix.autograd.questions import adding_up, calls_in, consuming_again, of_kind, uncleared, zeros
 from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import Entry, Program
+from gradfix.autograd.trace_queries import adding_up, calls_in, consuming_again, of_kind, uncleared, zeros
+from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.rules.conditional_steps import cleared_otherwise
 from gradfix.rules.edits import binding_loop, clearing_place, insert, network, note, stepped, stepping
@@ -111,14 +111,14 @@ def _by_hand(program: Program) -> Iterator[Finding]:
         )
         for backward, moves in found:
             names = [_moved(program, move.site) for move in moves]
-            told = " and ".join(f"`{name or 'a tensor'}`" for name in dict.fromkeys(names))
+            moved = " and ".join(f"`{name or 'a tensor'}`" for name in dict.fromkeys(names))
             first = moves[0].site
             assert isinstance(first, (ast.expr, ast.stmt))
             notes = [note(backward.site, "every iteration adds its gradients to the earlier ones")]
             notes += [note(move.site, "this update uses the whole sum") for move in moves]
             yield Finding(
                 "missing-zero-grad",
-                f"nothing ever clears the gradients that update {told}: they add up",
+                f"nothing ever clears the gradients that update {moved}: they add up",
                 Span.of(first),
                 tuple(notes),
                 _clear_moved(program, moves, names),
@@ -128,7 +128,7 @@ def _by_hand(program: Program) -> Iterator[Finding]:
 
 def moved_by_sums(run: Run) -> dict[Hashable, tuple[Backward, list[HandStep]]]:
     """Backwards after which parameters that no optimizer owns are moved by what has moved them before."""
-    if run.strangers or any(not one.state.groups_known for one in run.optimizers):
+    if run.external_optimizers or any(not one.state.groups_known for one in run.optimizers):
         return {}
     kept = {leaf for one in run.optimizers for leaf in one.state.owned()}
     kept |= {leaf for z in zeros(run) for leaf in z.leaves}
@@ -185,7 +185,7 @@ def _clear(program: Program, backward: Backward, step: Step, name: str | None) -
     return (Fix(f"clear the gradients {each}", Effect.CHANGES, (edit,), Claim(unchanged=())),)
 
 
-def _let_go(entry: Entry, step: Step) -> list[ast.Call]:
+def _let_go(entry: EntryPoint, step: Step) -> list[ast.Call]:
     """Where parameters that the step moves lose gradients of another network, which keeps them."""
     owned = step.optimizer.owned()
     places = (z.site for run in entry.runs for z in zeros(run) if any(leaf in z.let_go for leaf in owned))

@@ -44,9 +44,9 @@ import re
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step, reach
-from gradfix.autograd.questions import backwards, between, steps
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, between, steps
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, tensors_in
 from gradfix.core.codemod import Effect, Finding, Fix, Severity, Span
@@ -106,7 +106,7 @@ def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:
         moved = _moved(run, event)
         useless = bool(moved) and moved.issuperset(event.reached)
         unseen = {node for node in event.visited if node.opaque and _call(node) not in stateless}
-        vague = not all(_followed(event, run.inside).values()) or (bool(event.path) and bool(unseen))
+        vague = not all(_followed(event, run.inside).values()) or (bool(event.loops) and bool(unseen))
         needed = (
             not event.certain
             or not event.roots
@@ -133,11 +133,11 @@ def _kept_in_a_list(run: Run, event: Backward, kept: set[Node]) -> bool:
 
     The model runs few passes; a later one than these may come to an item that they have passed over.
     """
-    for (loop, path), carried in run.carried.items():
-        depth = len(path) - 1
-        if path[:depth] != event.path[:depth] or [at for at, _ in event.path[depth : depth + 1]] != [loop]:
+    for (loop, loops), carried in run.carried.items():
+        depth = len(loops) - 1
+        if loops[:depth] != event.loops[:depth] or [at for at, _ in event.loops[depth : depth + 1]] != [loop]:
             continue
-        if path[depth][1] <= event.path[depth][1]:
+        if loops[depth][1] <= event.loops[depth][1]:
             continue
         for name, value in carried.items():
             if isinstance(value, Sequence) and _takes_from(loop, name):
@@ -182,8 +182,8 @@ def _moved(run: Run, event: Backward) -> set[Leaf]:
     end = next((later.serial for later in following), math.inf)
     moved: set[Leaf] = set()
     for step in between(steps(run), event.serial, end):
-        known = not step.doubtful and step.optimizer.fused is False and not step.optimizer.stranger
-        if step.path == event.path and known:
+        known = not step.doubtful and step.optimizer.fused is False and not step.optimizer.external
+        if step.loops == event.loops and known:
             moved.update(step.consumed)
     return moved
 
@@ -197,7 +197,7 @@ def _survives(run: Run, event: Backward, held: set[Node]) -> bool:
     moved = {
         leaf
         for step in between(steps(run), event.serial, math.inf)
-        if not step.doubtful and step.optimizer.fused is False and not step.optimizer.stranger
+        if not step.doubtful and step.optimizer.fused is False and not step.optimizer.external
         for leaf in step.consumed
     }
     leaves = {leaf for node in held for leaf, _, _ in node.leaves if leaf.requires is not False}
@@ -292,7 +292,7 @@ def _outdated(run: Run, every: list[Backward]) -> set[tuple[ast.AST, frozenset[L
 
 def _moves(step: Step, parameters: set[Leaf], alone: bool) -> bool:
     """Whether a step moves all parameters; ``alone``: there is one network that nobody sees."""
-    if step.optimizer.stranger:
+    if step.optimizer.external:
         return alone and not parameters
     known = not step.doubtful and step.optimizer.fused is False
     return known and bool(parameters) and parameters <= step.consumed.keys()
@@ -310,5 +310,5 @@ def _spent(run: Run, event: Backward, unseen: set[Node], moved: set[Leaf]) -> bo
     leaves = {leaf for node in held for leaf, _, _ in node.leaves if leaf.requires is not False}
     asked = {leaf for other in backwards(run) if not other.accumulates for leaf in other.reached}
     owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
-    leaves -= {leaf for leaf in asked - owned if leaf.created is not None and not run.strangers}
+    leaves -= {leaf for leaf in asked - owned if leaf.created is not None and not run.external_optimizers}
     return bool(leaves) and leaves <= moved

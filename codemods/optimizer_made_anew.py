@@ -41,8 +41,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import OptimizerState, Step
-from gradfix.autograd.questions import steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import steps
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
 from gradfix.core.syntax import last_name
@@ -80,7 +80,7 @@ def find(program: Program) -> Iterator[Finding]:
 
 
 def _replaced(run: Run) -> bool:
-    return any(optimizer.state.path for optimizer in run.optimizers)
+    return any(optimizer.state.loops for optimizer in run.optimizers)
 
 
 def made_anew(run: Run) -> dict[Hashable, Anew]:
@@ -99,24 +99,24 @@ def made_anew(run: Run) -> dict[Hashable, Anew]:
 def _anew(run: Run, step: Step) -> Anew | None:
     """What a step shows, if its optimizer has replaced another one that stepped as well."""
     state, first = step.optimizer, step.optimizer.like
-    if state is first or not first.steps or state.escaped or not state.groups_known or state.stranger:
+    if state is first or not first.steps or state.escaped or not state.groups_known or state.external:
         return None
-    if not _keeps(state) or not state.path or len(step.path) > len(state.path) + 1 or run.thawed:
+    if not _keeps(state) or not state.loops or len(step.loops) > len(state.loops) + 1 or run.thawed:
         return None
-    loop = state.path[-1][0]
-    if not isinstance(loop, LOOPS) or line(loop) <= 0 or step.path[: len(state.path)] != state.path:
+    loop = state.loops[-1][0]
+    if not isinstance(loop, LOOPS) or line(loop) <= 0 or step.loops[: len(state.loops)] != state.loops:
         return None
     if (
-        len(first.path) != len(state.path)
-        or first.path[:-1] != state.path[:-1]
-        or first.path[-1][0] is not loop
+        len(first.loops) != len(state.loops)
+        or first.loops[:-1] != state.loops[:-1]
+        or first.loops[-1][0] is not loop
     ):
         return None
     for leaf in state.owned():
         written = [event for event in leaf.storage.history if not isinstance(event, Step)]
         if leaf.storage.maybe or written or leaf.requires is not True or leaf.copied:
             return None
-    within = step.path[-1][0] if len(step.path) > len(state.path) else None
+    within = step.loops[-1][0] if len(step.loops) > len(state.loops) else None
     return Anew(state, loop, step, within)
 
 

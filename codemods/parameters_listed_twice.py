@@ -36,8 +36,8 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Overlap
-from gradfix.autograd.questions import of_kind
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import of_kind
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, RemoveArgument, ReplaceExpression, Span
 from gradfix.rules.edits import line, note, offered, shown
@@ -67,7 +67,7 @@ def overlapping(run: Run) -> dict[Hashable, Twice]:
     if not events:
         return {}
     owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
-    complete = all(call.leaves <= owned for call in run.module_calls) and not run.strangers
+    complete = all(call.leaves <= owned for call in run.module_calls) and not run.external_optimizers
     return {event.site: Twice(event, complete) for event in reversed(events)}
 
 

@@ -37,9 +37,9 @@ import ast
 from collections.abc import Iterator
 
 from gradfix.autograd.graph import ZeroGrad
-from gradfix.autograd.questions import backwards, steps, zeros
 from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import Entry, Program
+from gradfix.autograd.trace_queries import backwards, steps, zeros
+from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Severity, Span
 from gradfix.rules.accumulation import Waiting, counts_from_start, waiting
 from gradfix.rules.edits import line, note, offered, stepped
@@ -49,62 +49,62 @@ LOOPS = (ast.For, ast.While)
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each loop whose last gradients wait for the next one."""
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     for entry in program.entries:
         for one in waiting(program, entry.usual):
-            if one.step.site in told or not _leaks(entry, one):
+            if one.step.site in reported or not _leaks(entry, one):
                 continue
             rest = _rest(one)
             if rest is not False:
-                told.add(one.step.site)
+                reported.add(one.step.site)
                 yield _finding(program, one, rest)
 
 
-def _leaks(entry: Entry, one: Waiting) -> bool:
+def _leaks(entry: EntryPoint, one: Waiting) -> bool:
     """Whether what is left of a loop is still there in the next one."""
-    if len(one.step.path) < 2 or not isinstance(one.step.path[-2][0], LOOPS):
+    if len(one.step.loops) < 2 or not isinstance(one.step.loops[-2][0], LOOPS):
         return False
     optimizer = one.step.optimizer
     owned = set(optimizer.owned())
     for run in entry.runs:
         mine = [s for s in steps(run) if s.optimizer.created is optimizer.created]
-        if any(s.site is not one.step.site for s in mine) or run.strangers or run.grad_reads:
+        if any(s.site is not one.step.site for s in mine) or run.external_optimizers or run.grad_reads:
             return False
         for zero in zeros(run):
-            within = any(loop is one.loop for loop, _ in zero.path)
-            if (zero.path and not within) or (within and _begins_clean(run, one, zero)):
+            within = any(loop is one.loop for loop, _ in zero.loops)
+            if (zero.loops and not within) or (within and _begins_clean(run, one, zero)):
                 return False
-    return bool(owned) and optimizer.path == () and not optimizer.escaped
+    return bool(owned) and optimizer.loops == () and not optimizer.escaped
 
 
 def _begins_clean(run: Run, one: Waiting, zero: ZeroGrad) -> bool:
     """Whether gradients are cleared in a pass ahead of its backward, as where each window begins."""
     same = (b for b in backwards(run) if b.site is one.backward.site)
-    return any(zero.serial < b.serial and b.path[: len(zero.path)] == zero.path for b in same)
+    return any(zero.serial < b.serial and b.loops[: len(zero.loops)] == zero.loops for b in same)
 
 
 def _rest(one: Waiting) -> bool | None:
     """Whether a loop leaves a rest; None if that is not known."""
     over = counts_from_start(one.loop)
-    passes = getattr(over, "value", None)
+    iterations = getattr(over, "value", None)
     window = getattr(one.window, "value", None)
     if over is None or window == 1:
         return False
-    if isinstance(passes, int) and isinstance(window, int) and window > 0:
-        return passes % window != 0
+    if isinstance(iterations, int) and isinstance(window, int) and window > 0:
+        return iterations % window != 0
     return None
 
 
 def _finding(program: Program, one: Waiting, rest: bool | None) -> Finding:
-    name, passes = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
-    when = "" if rest else f", unless the loop has a multiple of `{passes}` iterations"
+    name, iterations = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
+    when = "" if rest else f", unless the loop has a multiple of `{iterations}` iterations"
     return Finding(
         "ragged-accumulation",
         f"`{name}` does not step after the last iterations{when}: their gradients go into the next epoch",
         Span.of(one.test),
         (
             note(one.backward.site, "every iteration adds its gradients"),
-            note(one.step.site, f"this step runs once every `{passes}` iterations"),
+            note(one.step.site, f"this step runs once every `{iterations}` iterations"),
         ),
         offered(_fixes(program, one)),
         severity=Severity.WARNING if rest else Severity.INFO,

@@ -33,8 +33,8 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Checkpoint, OptimizerState
-from gradfix.autograd.questions import of_kind, steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import of_kind, steps
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.rules.edits import line, note, offered, shown, stepped, with_argument

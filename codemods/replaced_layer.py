@@ -35,8 +35,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import OptimizerState, Replacement
-from gradfix.autograd.questions import backwards, of_kind
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
 from gradfix.rules.edits import move, names_bound, names_read, note, offered, shown, stepped
@@ -65,7 +65,7 @@ def unowned(run: Run) -> dict[Hashable, Orphan]:
     losses = [b for b in backwards(run) if b.accumulates]
     for event in of_kind(run, Replacement):
         stepping = next((o for o in event.owners if any(s.serial > event.serial for s in o.steps)), None)
-        if stepping is None or any(o.escaped or not o.groups_known for o in known) or run.strangers:
+        if stepping is None or any(o.escaped or not o.groups_known for o in known) or run.external_optimizers:
             continue
         if not owned.isdisjoint(event.leaves) or any(leaf.requires is not True for leaf in event.leaves):
             continue

@@ -35,8 +35,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
-from gradfix.autograd.questions import backwards, of_kind
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
@@ -90,8 +90,8 @@ def graphs_outside(run: Run) -> dict[Hashable, Outside]:
         if diagnose(run, event) is not Diagnosis.OUTSIDE:
             continue
         assert event.failure is not None and event.failure.node is not None
-        depth = len(event.failure.node.path)
-        older = [n for n in event.visited if len(n.path) <= depth and n.path == event.path[: len(n.path)]]
+        depth = len(event.failure.node.loops)
+        older = [n for n in event.visited if len(n.loops) <= depth and n.loops == event.loops[: len(n.loops)]]
         if not taken.isdisjoint(older):
             continue  # It is meant to be trained, and is no leaf: see gradient-of-non-leaf.
         leaves = {leaf: None for n in reach([(n, True) for n in older]) for leaf, _, _ in n.leaves}

@@ -38,9 +38,9 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Advance, Path, Step
-from gradfix.autograd.questions import of_kind, steps
+from gradfix.autograd.graph import Advance, LoopContext, Step
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import of_kind, steps
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
 from gradfix.rules.edits import constructed, move, note, offered, shown, stepped
@@ -77,23 +77,23 @@ def too_early(run: Run) -> dict[Hashable, Early]:
         if any(o.escaped for o in like) or any(s.serial < first.serial for o in like for s in o.steps):
             continue
         mine = [s for s in steps(run) if s.optimizer is optimizer]
-        path = _training(first, mine)
-        together = [a for a in advances if a.path[: len(path)] == path]
-        later = [s for s in mine if s.path[: len(path)] == path]
+        loops = _training(first, mine)
+        together = [a for a in advances if a.loops[: len(loops)] == loops]
+        later = [s for s in mine if s.loops[: len(loops)] == loops]
         # What moves a schedule several times in a row goes on with earlier training; and what does so once,
         # before the first pass, is no part of the pass, and something else moves it in there.
         alone = len(together) == 1 and all(a.site is first.site for a in advances)
-        if later and alone and (path or any(not s.path for s in later)):
+        if later and alone and (loops or any(not s.loops for s in later)):
             found.setdefault(first.site, Early(run, first, later))
     return found
 
 
-def _training(advance: Advance, taken: list[Step]) -> Path:
+def _training(advance: Advance, taken: list[Step]) -> LoopContext:
     """The pass that a move belongs to: of the loops in which the optimizer steps, none of its own."""
-    path = advance.path
-    while path and not any(loop is path[-1][0] for step in taken for loop, _ in step.path):
-        path = path[:-1]
-    return path
+    loops = advance.loops
+    while loops and not any(loop is loops[-1][0] for step in taken for loop, _ in step.loops):
+        loops = loops[:-1]
+    return loops
 
 
 def _idle(run: Run) -> set[ast.AST]:

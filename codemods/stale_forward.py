@@ -67,23 +67,23 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import is_
 
-from gradfix.autograd.entries import operation
 from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node, Step, parting, reach
-from gradfix.autograd.questions import (
+from gradfix.autograd.model_ledger import operation
+from gradfix.autograd.relevance import suites, walk
+from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import (
     awaited,
     backwards,
     between,
     calls_in,
     carrying,
     detached_code,
-    earlier_pass,
+    earlier_iteration,
     leading_to,
     owner,
     steps,
     zeros,
 )
-from gradfix.autograd.relevance import suites, walk
-from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
 from gradfix.core.codemod import (
@@ -187,9 +187,9 @@ def stale(run: Run) -> dict[Hashable, Stale]:
             assert step is not None
             moved = set(step.optimizer.owned())
             old = [n for n in event.visited if n.serial < step.serial]
-            calls = [c for c in calls_in(old) if c.leaves & moved and c.path == event.path]
+            calls = [c for c in calls_in(old) if c.leaves & moved and c.loops == event.loops]
             if event.failure is not None and event.failure.node is not None:
-                if not calls and earlier_pass(event.failure.node, event) is None:
+                if not calls and earlier_iteration(event.failure.node, event) is None:
                     calls = [c for c in calls_in(old) if c.leaves & moved]  # It was made before the loop.
             # A network may hold others that its call does not use: ``self(x)`` with a critic beside.
             using = {n.call for n in old if any(leaf in moved for _, _, leaf in n.saved)}
@@ -211,13 +211,13 @@ def mixed(run: Run) -> dict[Hashable, Stale]:
         if event.failure is not None or not event.certain:
             continue
         for step in fused:
-            if step.path != event.path or step.serial > event.serial:
+            if step.loops != event.loops or step.serial > event.serial:
                 continue
             moved = set(step.consumed)
             calls = [
                 c
                 for c in calls_in(n for n, sure in event.visited.items() if sure and n.serial < step.serial)
-                if c.path == event.path
+                if c.loops == event.loops
                 and any(leaf in moved for n in event.visited for _, _, leaf in n.saved)
                 and c.leaves & moved
             ]
@@ -236,12 +236,12 @@ def silenced(run: Run) -> dict[Hashable, Stale]:
     for serial, node, site in run.detached:
         if not isinstance(site, ast.Call) or _without_detach(site) is None:
             continue
-        event = next((b for b in between(backwards(run), serial) if b.path == node.path), None)
+        event = next((b for b in between(backwards(run), serial) if b.loops == node.loops), None)
         if event is None or event.failure is not None or not event.certain:
             continue
         mine = owner(run, event)
         call = node.call
-        if mine is None or call is None or not call.operands or call.path != event.path:
+        if mine is None or call is None or not call.operands or call.loops != event.loops:
             continue
         own = set(mine.owned())
         feeds = {
@@ -290,7 +290,7 @@ def cut_off(run: Run) -> dict[Hashable, Stale]:
     for event in run.events:
         if isinstance(event, Backward) and event.accumulates:
             last = event
-        if not isinstance(event, Step) or last is None or last.path != event.path or event.doubtful:
+        if not isinstance(event, Step) or last is None or last.loops != event.loops or event.doubtful:
             continue
         nothing = not event.consumed and event.empty and event.optimizer.groups_known
         if not nothing:
@@ -299,7 +299,7 @@ def cut_off(run: Run) -> dict[Hashable, Stale]:
         earlier = [
             s
             for s in steps(run)
-            if s.path == event.path and s.serial < last.serial and s.optimizer is not event.optimizer
+            if s.loops == event.loops and s.serial < last.serial and s.optimizer is not event.optimizer
         ]
         hit = None
         for step in earlier:
@@ -416,7 +416,7 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
                 effect=effect, claim=fix.claim._replace(unchanged=unchanged, losses="rerouted")
             )
         return
-    if not all(call.path == one.event.path for call in one.calls):
+    if not all(call.loops == one.event.loops for call in one.calls):
         # Predictions of several passes are not made again one by one; as numbers they may all be taken.
         plan = _constant_weight(program, one) or _made_in_the_loop(program, one)
         yield from _carried_out(program, one, *plan) if plan is not None else ()
@@ -450,7 +450,7 @@ def _carried_out(
     way = _way(edits)
     retain: list[Edit] = []
     for backward in backwards(one.run):
-        if backward.retain is True and backward.path == event.path:
+        if backward.retain is True and backward.loops == event.loops:
             retain += [edit for edit in drop_retain(backward, program) if edit not in retain]
     for detached in [detach, []] if detach else [[]]:
         for dropped in [retain, []] if retain else [[]]:
@@ -477,12 +477,12 @@ def _way(edits: Sequence[Edit]) -> Way | None:
 def _step_later(program: Program, one: Stale) -> Iterator[Fix]:
     """Where nobody steps on the failing loss but the optimizer that has stepped before it: the step waits."""
     event, step = one.event, one.step
-    if event.failure is None or event.failure.kind != "E2" or step.path != event.path:
+    if event.failure is None or event.failure.kind != "E2" or step.loops != event.loops:
         return
     if awaited(one.run, event) or any(event in c for s in steps(one.run) for c in s.consumed.values()):
         return
     mine = set(step.optimizer.owned())
-    once = sum(s.path == event.path for s in step.optimizer.steps) == 1
+    once = sum(s.loops == event.loops for s in step.optimizer.steps) == 1
     moved, after = program.statement(step.site), program.statement(event.site)
     block = program.block(moved)
     if once and after in block and set(event.reached) <= mine and block.index(moved) < block.index(after):
@@ -498,7 +498,7 @@ def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
     """
     run, event, step = one.run, one.event, one.step
     mine = owner(run, event)
-    if event.failure is None or event.failure.kind != "E2" or step.path != event.path or mine is None:
+    if event.failure is None or event.failure.kind != "E2" or step.loops != event.loops or mine is None:
         return
     assert isinstance(event.site, ast.Call)
     waiting = set(step.optimizer.owned())
@@ -515,7 +515,7 @@ def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
         or program.statement(following.site) not in block
         or second is None
         or isinstance(second, (ast.For, ast.While))
-        or sum(s.path == event.path for s in step.optimizer.steps) != 1
+        or sum(s.loops == event.loops for s in step.optimizer.steps) != 1
         or _other_steps(one)
         or any(leaf in waiting for z in between(zeros(run), step.serial, event.serial) for leaf in z.leaves)
         or any(waiting & set(b.reached) for b in between(backwards(run), step.serial, event.serial))
@@ -565,7 +565,7 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
     late = statements(program, home, (n for n in dependent if n.serial > step.serial))
     if not early:
         return None
-    others = {n for b in backwards(one.run) if b is not event and b.path == event.path for n in b.visited}
+    others = {n for b in backwards(one.run) if b is not event and b.loops == event.loops for n in b.visited}
     shared_nodes = {n for n in dependent if n in others and n.serial < step.serial}
     shared = statements(program, home, shared_nodes)
     exclusive = [s for s in early if s not in shared]
@@ -610,18 +610,18 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
 def _made_in_the_loop(program: Program, one: Stale) -> Plan | None:
     """What was predicted before a loop that steps is predicted in each of its passes."""
     event, step = one.event, one.step
-    if not event.path or step.path[:-1] != event.path[:-1] or step.path[-1:] == event.path[-1:]:
+    if not event.loops or step.loops[:-1] != event.loops[:-1] or step.loops[-1:] == event.loops[-1:]:
         return None
-    loop = event.path[-1][0]
-    if any(at is loop for call in one.calls for at, _ in call.path):
+    loop = event.loops[-1][0]
+    if any(at is loop for call in one.calls for at, _ in call.loops):
         return None
     calls, modules = set(one.calls), {call.module for call in one.calls}
     if any(call.module in modules for call in calls_in(event.visited) if call.serial > step.serial):
         return None  # The same network has its word now as well: what it said before may be a constant.
     stale = _behind(event, calls)
     home = program.function(one.at)
-    before = statements(program, home, (n for n in stale if all(at is not loop for at, _ in n.path)))
-    within = statements(program, home, (n for n in stale if n.path == event.path))
+    before = statements(program, home, (n for n in stale if all(at is not loop for at, _ in n.loops)))
+    within = statements(program, home, (n for n in stale if n.loops == event.loops))
     if not before or not within:
         return None
     repeated = _repeat(program, one, before, within[0])
@@ -686,7 +686,7 @@ def _undetach(program: Program, one: Stale) -> Plan | None:
         ReplaceExpression(Span.of(one.detached), program.segment(held)),
     ]
     others = {
-        n for b in backwards(one.run) if b is not one.event and b.path == one.event.path for n in b.visited
+        n for b in backwards(one.run) if b is not one.event and b.loops == one.event.loops for n in b.visited
     }
     return edits, _detach(program, one, others), "repeat the forward after the step"
 
@@ -796,7 +796,7 @@ def _other_pair_first(program: Program, one: Stale) -> Plan | None:
     loop = next((a for a in program.ancestors(one.at) if isinstance(a, ast.For)), None)
     if loop is None or not isinstance(loop.iter, (ast.Tuple, ast.List)) or len(loop.iter.elts) != 2:
         return None
-    turns = [b for b in backwards(one.run) if b.site is one.event.site and b.path == one.event.path]
+    turns = [b for b in backwards(one.run) if b.site is one.event.site and b.loops == one.event.loops]
     if len(turns) != 2 or turns[1] is not one.event:
         return None
     first, second = loop.iter.elts
@@ -846,7 +846,7 @@ def _inside_other_loss(program: Program, one: Stale, expression: ast.expr) -> bo
     statement = program.statement(expression)
     home = program.function(one.at)
     others = {
-        n for b in backwards(one.run) if b is not one.event and b.path == one.event.path for n in b.visited
+        n for b in backwards(one.run) if b is not one.event and b.loops == one.event.loops for n in b.visited
     }
     return statement in statements(program, home, others)
 

@@ -39,7 +39,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.questions import (
+from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import (
     awaited,
     backwards,
     between,
@@ -53,7 +54,6 @@ from gradfix.autograd.questions import (
     undifferentiated,
     zeros,
 )
-from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import misdirected
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, Span
@@ -96,7 +96,7 @@ def too_early(run: Run) -> dict[Hashable, Early]:
         early = _before(run, event)
         if early is None:
             refuted.add(event.site)
-        elif not event.path or _lost(run, early):
+        elif not event.loops or _lost(run, early):
             found.setdefault(event.site, early)
         elif _followed(run, early):
             refuted.add(event.site)
@@ -105,14 +105,14 @@ def too_early(run: Run) -> dict[Hashable, Early]:
 
 def _before(run: Run, event: Backward) -> Early | None:
     """The step that should have waited for ``event``, if its optimizer gets nothing from it."""
-    if not event.path:
+    if not event.loops:
         return _in_helper(run, event)
     if not ((event.certain or event.blind) and event.accumulates and event.failure is None):
         return None
     reached = set(event.reached)
     if not all(o.state.groups_known for o in run.optimizers):
         return None
-    here = steps_in(run, event.path)
+    here = steps_in(run, event.loops)
     place = bisect_left(here, event.serial, key=lambda s: s.serial)
     step = here[place - 1] if place else None
     if step is None or step.doubtful or not _may_feed(event, step) or misdirected(run, step) is not None:
@@ -134,7 +134,7 @@ def _before(run: Run, event: Backward) -> Early | None:
         before = [s.serial for s in step.optimizer.steps if s.serial < step.serial]
         if undifferentiated(run, step, set(step.optimizer.owned()), max(before, default=-1)) is not None:
             return None  # A backward is missing: see step-without-gradients.
-        if any(_astray(run, b) for b in backwards(run) if b.path == event.path and b.serial < step.serial):
+        if any(_astray(run, b) for b in backwards(run) if b.loops == event.loops and b.serial < step.serial):
             return None  # That one is for the step, and does not reach its parameters.
         return None if _robbed(run, step, event) else Early(step, event, Effect.REPAIRS)
     reached = {leaf for leaf, sure in event.reached.items() if sure}
@@ -163,11 +163,11 @@ def _in_helper(run: Run, event: Backward) -> Early | None:
         return None
     (step,) = steps(run)
     own = step.optimizer.owned()
-    if not step.optimizer.stranger or step.path or step.serial > event.serial or step.doubtful:
+    if not step.optimizer.external or step.loops or step.serial > event.serial or step.doubtful:
         return None
-    if len(run.optimizers) + len(run.strangers) > 1 or any(leaf.unknown_grad for leaf in own):
+    if len(run.optimizers) + len(run.external_optimizers) > 1 or any(leaf.unknown_grad for leaf in own):
         return None
-    cleared = any(z.serial < step.serial and not z.path and set(own) <= set(z.leaves) for z in zeros(run))
+    cleared = any(z.serial < step.serial and not z.loops and set(own) <= set(z.leaves) for z in zeros(run))
     return Early(step, event, Effect.REPAIRS) if cleared else None
 
 
@@ -180,11 +180,11 @@ def _robbed(run: Run, step: Step, event: Backward) -> bool:
     alone = not owned_elsewhere(run, event, step.optimizer)
     return any(
         leaf in mine
-        and backward.path == step.path
+        and backward.loops == step.loops
         and owner(run, backward) in (None, step.optimizer)
         and not (alone and owned_elsewhere(run, backward, step.optimizer))
         for z in zeros(run)
-        if z.path == step.path and z.serial < step.serial
+        if z.loops == step.loops and z.serial < step.serial
         for leaf, held in z.dropped.items()
         for backward, contribution in held.items()
         if not contribution.consumed
@@ -202,12 +202,12 @@ def _lost(run: Run, early: Early) -> bool:
         if event in held and not (idle and leaf in z.unknown)
     }
     mine = set(optimizer.owned())
-    return (mine if optimizer.stranger else mine & set(event.reached)) <= dropped
+    return (mine if optimizer.external else mine & set(event.reached)) <= dropped
 
 
 def _may_feed(event: Backward, step: Step) -> bool:
     """Whether a backward may leave gradients in what a step moves."""
-    return step.optimizer.stranger or not set(event.reached).isdisjoint(step.optimizer.owned())
+    return step.optimizer.external or not set(event.reached).isdisjoint(step.optimizer.owned())
 
 
 def _followed(run: Run, early: Early) -> bool:
@@ -216,7 +216,7 @@ def _followed(run: Run, early: Early) -> bool:
     return any(
         other.site is event.site
         and other.serial > event.serial
-        and other.path[:-1] == event.path[:-1]
+        and other.loops[:-1] == event.loops[:-1]
         and _may_feed(other, early.step)
         for other in backwards(run)
     )

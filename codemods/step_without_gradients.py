@@ -55,7 +55,8 @@ from functools import partial
 
 from gradfix.autograd.cuts import graphless
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, reach, unseen
-from gradfix.autograd.questions import (
+from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import (
     backwards,
     between,
     calls_in,
@@ -64,7 +65,6 @@ from gradfix.autograd.questions import (
     undifferentiated,
     zeros,
 )
-from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression, Span
 from gradfix.rules.edits import line, note, offered, receiver, shown, stepped
@@ -97,13 +97,13 @@ class Idle:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer whose steps never find a gradient."""
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     for entry in program.entries:
         observe = partial(never_fed, within=entry.node)
         for idle in entry.certain(observe, lambda i: i.step.site, raises=False, repeated=_starves):
             chosen = idle.beside and _one_of_several(program, idle.step.optimizer.created)
-            if not chosen and idle.step.site not in told:
-                told.add(idle.step.site)
+            if not chosen and idle.step.site not in reported:
+                reported.add(idle.step.site)
                 yield _finding(program, idle)
 
 
@@ -153,7 +153,7 @@ def _cleared_last(run: Run, optimizer: OptimizerState, losses: list[Backward]) -
     Something is meant to be: its parameters are used in the same pass for what nobody differentiates, or a
     loss comes in between that no other optimizer steps on.
     """
-    if optimizer.stranger or optimizer.escaped or not optimizer.groups_known:
+    if optimizer.external or optimizer.escaped or not optimizer.groups_known:
         return
     owned, previous = set(optimizer.owned()), -1
     found: dict[ast.AST, list[Idle | None]] = {}
@@ -166,7 +166,7 @@ def _cleared_last(run: Run, optimizer: OptimizerState, losses: list[Backward]) -
 def _starved(run: Run, step: Step, owned: set[Leaf], previous: int, losses: list[Backward]) -> Idle | None:
     """A step that comes behind the clearing, with nothing in between that reaches its parameters."""
     clearing = [z for z in between(zeros(run), previous, step.serial) if owned.issubset(z.leaves)]
-    if not clearing or clearing[-1].path != step.path or not step.path or not owned:
+    if not clearing or clearing[-1].loops != step.loops or not step.loops or not owned:
         return None
     since = clearing[-1].serial
     if step.doubtful or not isinstance(step.site, ast.Call) or step.site.args or step.site.keywords:
@@ -209,11 +209,11 @@ def _forgotten(run: Run, optimizer: OptimizerState, within: ast.AST) -> Idle | N
         return None
     owned = set(optimizer.owned())
     for step in optimizer.steps:
-        here = len(step.path)
-        cleared = any(z.path[:here] == step.path and not owned.isdisjoint(z.leaves) for z in zeros(run))
-        if step.path and cleared and not step.doubtful:
-            nodes = [n for n in run.nodes if n.path[:here] == step.path and n.serial < step.serial]
-            place = _computed(run, nodes, owned) if known else _computed_of_strangers(step, nodes)
+        here = len(step.loops)
+        cleared = any(z.loops[:here] == step.loops and not owned.isdisjoint(z.leaves) for z in zeros(run))
+        if step.loops and cleared and not step.doubtful:
+            nodes = [n for n in run.nodes if n.loops[:here] == step.loops and n.serial < step.serial]
+            place = _computed(run, nodes, owned) if known else _computed_of_external_optimizers(step, nodes)
             if place is not None:
                 return Idle(step, None, [], place)
     return None
@@ -227,11 +227,11 @@ def _returned(run: Run, optimizer: OptimizerState, within: ast.AST) -> Idle | No
     ):
         return None
     for step in optimizer.steps:
-        given = (b for b in backwards(run) if b.path == step.path and b.serial < step.serial and b.certain)
+        given = (b for b in backwards(run) if b.loops == step.loops and b.serial < step.serial and b.certain)
         returned = next(
             (b for b in given if b.failure is None and run.differentiated.issuperset(owned)), None
         )
-        if step.path and returned is not None and not run.differentiated.isdisjoint(returned.reached):
+        if step.loops and returned is not None and not run.differentiated.isdisjoint(returned.reached):
             return Idle(step, None, [], returned.site, returned=True)
     return None
 
@@ -242,7 +242,7 @@ def _computed(run: Run, nodes: list[Node], owned: set[Leaf]) -> ast.AST | None:
     return next((c.site for c in run.module_calls if c in graphs and not owned.isdisjoint(c.leaves)), None)
 
 
-def _computed_of_strangers(step: Step, nodes: list[Node]) -> ast.AST | None:
+def _computed_of_external_optimizers(step: Step, nodes: list[Node]) -> ast.AST | None:
     """Where something is computed of what a network says that nobody can see, and by torch alone.
 
     An unknown function that has it in hand may differentiate it, and so may a step that is given something.
@@ -268,7 +268,7 @@ def _touched(run: Run) -> set[Leaf]:
 def _known(run: Run, optimizer: OptimizerState, within: ast.AST) -> bool:
     """Whether all of an optimizer's parameters are known, and were made where everything can be seen."""
     owned = optimizer.owned()
-    if not owned or not optimizer.groups_known or optimizer.stranger or optimizer.escaped:
+    if not owned or not optimizer.groups_known or optimizer.external or optimizer.escaped:
         return False
     if any(s.doubtful or s.consumed for s in optimizer.steps):
         return False
@@ -285,13 +285,13 @@ def _idle(run: Run, optimizer: OptimizerState, losses: list[Backward]) -> Idle |
     """What shows that an optimizer is meant to train, and for which loss."""
     owned = set(optimizer.owned())
     for step in optimizer.steps:
-        if not step.path:
+        if not step.loops:
             continue
-        before = [b for b in losses if b.path == step.path and b.serial < step.serial]
+        before = [b for b in losses if b.loops == step.loops and b.serial < step.serial]
         if not before:
             continue
         loss = before[-1]
-        mine = [c for c in run.module_calls if c.leaves & owned and c.path[: len(step.path)] == step.path]
+        mine = [c for c in run.module_calls if c.leaves & owned and c.loops[: len(step.loops)] == step.loops]
         elsewhere = {leaf for o in run.optimizers for leaf in o.state.owned()}
         since = max((s.serial for s in steps(run) if s.serial < step.serial), default=-1)
         idle = Idle(step, loss, mine)

@@ -38,8 +38,8 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, OptimizerState, Step
-from gradfix.autograd.questions import backwards, between, steps, steps_in, zeros
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, between, steps, steps_in, zeros
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import misdirected
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement, Span
@@ -74,7 +74,7 @@ def again(run: Run) -> dict[Hashable, Again]:
     found: dict[Hashable, Again] = {}
     refuted: set[Hashable] = set()
     for second in steps(run):
-        earlier = (s for s in reversed(steps_in(run, second.path)) if s.serial < second.serial)
+        earlier = (s for s in reversed(steps_in(run, second.loops)) if s.serial < second.serial)
         first = next((s for s in earlier if _alike(s.optimizer, second.optimizer)), None)
         loss = None if first is None else _consumed_again(run, first, second)
         if first is None or loss is None:
@@ -107,14 +107,14 @@ def _consumed_again(run: Run, first: Step, second: Step) -> Backward | None:
     if any(first.consumed[leaf].keys() != held.keys() for leaf, held in second.consumed.items()):
         return None
     sure = [b for held in second.consumed.values() for b, (certain, _) in held.items() if certain]
-    fresh = [b for b in sure if b.path[: len(second.path)] == second.path]
+    fresh = [b for b in sure if b.loops[: len(second.loops)] == second.loops]
     return max(fresh, key=lambda b: b.serial, default=None)
 
 
 def _by_itself(step: Step) -> bool:
     """Whether it is not known that a step consumes what is there, and only that."""
     state, site = step.optimizer, step.site
-    if step.doubtful or state.escaped or state.wrapped or state.stranger or not state.groups_known:
+    if step.doubtful or state.escaped or state.wrapped or state.external or not state.groups_known:
         return True
     closure = isinstance(site, ast.Call) and bool(site.args or site.keywords) and step.scaler is None
     return closure or state.cls is not None or state.label == "LBFGS"

@@ -32,8 +32,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.questions import backwards, owner
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, owner
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Span
 from gradfix.rules.edits import constructed, detach_at, note, offered, receiver, shown, stepped

@@ -45,10 +45,10 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.entries import operation, summands, terms_of
 from gradfix.autograd.graph import Backward, Edge, Node
-from gradfix.autograd.questions import backwards, calls_in, first_step
+from gradfix.autograd.model_ledger import operation, summands, terms_of
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, calls_in, first_step
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span, Way
 from gradfix.rules.edits import constructed, detach_at, note, offered, only_for, receiver, shown, stepped
@@ -114,10 +114,10 @@ def weighted_losses(run: Run) -> dict[Hashable, Weighted]:
     for event in events:
         for term in terms[event]:
             for output in _regressed(term):
-                targets.setdefault(event.path, {})[output] = event
+                targets.setdefault(event.loops, {})[output] = event
     found: dict[Hashable, Weighted] = {}
     for event in events:
-        known = targets.get(event.path, {})
+        known = targets.get(event.loops, {})
         for product in [one for term in terms[event] for one in _products(term)] if known else ():
             for edge, others in _factors(product):
                 outputs = _outputs(edge.node)

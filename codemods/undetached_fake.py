@@ -60,7 +60,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
-from gradfix.autograd.questions import (
+from gradfix.autograd.relevance import walk
+from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import (
     backwards,
     between,
     calls_in,
@@ -72,9 +74,7 @@ from gradfix.autograd.questions import (
     steps,
     zeros,
 )
-from gradfix.autograd.relevance import walk
-from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import Entry, Program
+from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import (
     Claim,
@@ -181,13 +181,13 @@ def _needed_elsewhere(program: Program, leak: Leak) -> tuple[ModuleCall, ...]:
     return tuple(found)
 
 
-def _never_stepped(entry: Entry, leak: Leak) -> bool:
+def _never_stepped(entry: EntryPoint, leak: Leak) -> bool:
     """Whether no run steps on what a leak ends in, which has an optimizer: it is that which is forgotten."""
     owners = _owners(leak)
     return bool(owners) and owners.isdisjoint(s.optimizer.created for run in entry.runs for s in steps(run))
 
 
-def _serves_others(entry: Entry, leak: Leak) -> bool:
+def _serves_others(entry: EntryPoint, leak: Leak) -> bool:
     """Whether, in passes that do without this loss, another one goes through what is to be detached.
 
     Where every run with this loss steps on what the leak ends in, that was seen already.
@@ -198,9 +198,9 @@ def _serves_others(entry: Entry, leak: Leak) -> bool:
         return False
     places = {expression for _, expression, _ in leak.cuts}
     for run in entry.runs:
-        passes = {backward.path for backward in backwards(run) if backward.site is leak.backward.site}
+        iterations = {backward.loops for backward in backwards(run) if backward.site is leak.backward.site}
         for other in backwards(run):
-            if other.path not in passes:
+            if other.loops not in iterations:
                 operands = (e for call in calls_in(other.visited) for e, _ in call.operands)
                 if not places.isdisjoint(operands):
                     return True
@@ -237,7 +237,7 @@ def raising(run: Run) -> dict[Hashable, Leak]:
 def _accomplices(run: Run, leak: Leak) -> Iterator[Leak]:
     """Further losses of the same pass that flow through networks of their own into the same one."""
     for other in backwards(run):
-        if other is leak.backward or other.path != leak.backward.path:
+        if other is leak.backward or other.loops != leak.backward.loops:
             continue
         fed = feeding(run, other)
         if fed is not None and fed[1] & leak.foreign and adversary(run, other, fed[0], fed[1]):
@@ -283,7 +283,7 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
         consumed = any(backward in d for s in steps(run) for leaf, d in s.consumed.items() if leaf in fed[1])
         # A step that finds nothing at all was to consume them: it is misplaced, or the clearing is.
         starved = any(
-            not fed[1].isdisjoint(s.empty) for s in steps(run) if s.path == backward.path and not s.consumed
+            not fed[1].isdisjoint(s.empty) for s in steps(run) if s.loops == backward.loops and not s.consumed
         )
         if consumed or starved or any(leaf.unknown_grad for leaf in fed[1]):
             used.add(backward.site)
@@ -332,7 +332,7 @@ def _consuming(run: Run, backward: Backward, mine: OptimizerState, foreign: set[
             if backward not in consumed or not consumed[backward][0]:
                 continue
             for other, (sure, _) in consumed.items():
-                adversarial = sure and other is not backward and _in_pass(backward, other)
+                adversarial = sure and other is not backward and _in_iteration(backward, other)
                 through = any(leaf_ in own for leaf_ in other.reached)
                 apart = own_step.serial < other.serial or first_step(run, backward) is not own_step
                 if adversarial and through and apart and owner(run, other) is step.optimizer:
@@ -560,7 +560,7 @@ def _other_first(program: Program, leak: Leak, places: list[tuple[ast.expr, Valu
         if step
         else iter(())
     )
-    other = next((s for s in later if s.path == leak.backward.path), None)
+    other = next((s for s in later if s.loops == leak.backward.loops), None)
     if step is None or other is None or step.optimizer is not mine:
         return
     own = set(mine.owned())
@@ -748,7 +748,7 @@ def _carried_out(
         events += [e for e in (failing, failing.failure.culprit) if isinstance(e, Backward)]
     graph = {n for e in events for n in e.visited}
     events += [
-        b for b in backwards(leak.run) if _in_pass(b, leak.backward) and not graph.isdisjoint(b.visited)
+        b for b in backwards(leak.run) if _in_iteration(b, leak.backward) and not graph.isdisjoint(b.visited)
     ]
     # The pair with create_graph=True is an idiom of its own.
     retained = {e.site: drop_retain(e) for e in events if e.accumulates and not e.creates and drop_retain(e)}
@@ -770,9 +770,9 @@ def _claim(leak: Leak) -> Claim:
     return Claim()
 
 
-def _in_pass(event: Backward, of: Backward) -> bool:
+def _in_iteration(event: Backward, of: Backward) -> bool:
     """Whether ``event`` is in the same pass of the loop, possibly in a loop within it."""
-    return event.path[: len(of.path)] == of.path
+    return event.loops[: len(of.loops)] == of.loops
 
 
 def _choices(retained: list[list[Edit]]) -> list[list[list[Edit]]]:

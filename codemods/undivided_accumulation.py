@@ -37,10 +37,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradfix.autograd.entries import ONE, multiples_of, operation
 from gradfix.autograd.graph import Backward
-from gradfix.autograd.questions import backwards
-from gradfix.autograd.training_step import Entry, Program
+from gradfix.autograd.model_ledger import ONE, multiples_of, operation
+from gradfix.autograd.trace_queries import backwards
+from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.codemod import Finding, Severity, Span
 from gradfix.rules.accumulation import Waiting, waiting
 from gradfix.rules.edits import note, receiver, stepped
@@ -57,18 +57,18 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each sum of means over micro-batches that a step consumes."""
     if "reduction" in program.text or "size_average" in program.text:
         return
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     for entry in program.entries:
         for one in waiting(program, entry.usual):
-            if one.step.site not in told and _undivided(entry, one):
-                told.add(one.step.site)
+            if one.step.site not in reported and _undivided(entry, one):
+                reported.add(one.step.site)
                 yield _finding(program, one)
 
 
-def _undivided(entry: Entry, one: Waiting) -> bool:
+def _undivided(entry: EntryPoint, one: Waiting) -> bool:
     """Whether a loss is a sum of means, none of which is scaled, whichever way conditions go."""
     for run in entry.runs:
-        if run.grad_reads or run.strangers or run.clipped:
+        if run.grad_reads or run.external_optimizers or run.clipped:
             return False
         if not all(_plain(b) for b in backwards(run) if b.site is one.backward.site):
             return False
@@ -88,16 +88,16 @@ def _plain(backward: Backward) -> bool:
 
 def _finding(program: Program, one: Waiting) -> Finding:
     loss = receiver(program, one.backward)
-    name, passes = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
+    name, iterations = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
     assert isinstance(one.backward.site, ast.Call)
     return Finding(
         "undivided-accumulation",
-        f"`{name}` steps on the sum of `{passes}` losses, and `{loss}` is not divided by `{passes}`",
+        f"`{name}` steps on the sum of `{iterations}` losses, and `{loss}` is not divided by `{iterations}`",
         Span.of(one.backward.site),
         (
             note(one.backward.site, "every iteration adds the gradient of a mean over its own batch"),
-            note(one.step.site, f"this step runs once every `{passes}` iterations"),
+            note(one.step.site, f"this step runs once every `{iterations}` iterations"),
         ),
         severity=Severity.INFO,
-        advice=f"backpropagate `{loss} / {passes}`",
+        advice=f"backpropagate `{loss} / {iterations}`",
     )

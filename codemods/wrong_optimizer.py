@@ -42,8 +42,8 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, OptimizerState, Step, ZeroGrad
-from gradfix.autograd.questions import backwards, steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.turns import Misdirected, misdirected
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression, Span
@@ -53,11 +53,11 @@ from gradfix.rules.edits import constructed, line, note, offered, receiver, step
 def find(program: Program) -> Iterator[Finding]:
     """Report each step of an optimizer that another one should have made."""
     for entry in program.entries:
-        told: set[ast.AST] = set()
+        reported: set[ast.AST] = set()
         for one in entry.certain(wrong, lambda m: m.step.site, raises=False):
-            if one.step.site in told or (one.partner is None and one.meant.created in _stepping(program)):
+            if one.step.site in reported or (one.partner is None and one.meant.created in _stepping(program)):
                 continue
-            told |= {one.step.site} | ({one.partner.step.site} if one.partner is not None else set())
+            reported |= {one.step.site} | ({one.partner.step.site} if one.partner is not None else set())
             yield _finding(program, one)
 
 

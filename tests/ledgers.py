@@ -6,11 +6,11 @@ import ast
 from collections.abc import Collection
 from pathlib import Path
 
-from gradfix.autograd.entries import ledger_of
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.questions import backwards, steps
+from gradfix.autograd.model_ledger import ledger_of
+from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.autograd.training_step import analyze
-from gradfix.core.ledger import Call, Ledger
+from gradfix.core.ledger import BackwardCall, Ledger
 from gradfix.verify.recording import BY_HAND, Recording
 
 
@@ -39,7 +39,7 @@ def differences(path: Path, recording: Recording) -> list[str] | None:
     return found
 
 
-def _call(event: Backward, said: Call, happened: Call) -> list[str]:
+def _call(event: Backward, said: BackwardCall, happened: BackwardCall) -> list[str]:
     """What of a call the two tell otherwise: how often it has one term, and whether weights have moved."""
     if not _known(event) or not said.terms or any(node.opaque for node in event.visited):
         return []

@@ -13,8 +13,8 @@ from ledgers import differences
 
 from gradfix.autograd.graph import Backward, Change
 from gradfix.autograd.training_step import analyze
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.pipeline.results import Attempt, Repaired
 from gradfix.project import source
 from gradfix.project.source import Source
@@ -33,7 +33,7 @@ def by_name(case: Case) -> str:
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -45,7 +45,7 @@ def parsed(path: Path, data: bytes | None = None) -> Source:
 
 
 def repaired(case: Case, options: Options) -> Repaired:
-    result = pipeline.repair(parsed(case.path), options)
+    result = driver.repair(parsed(case.path), options)
     assert not result.problems
     assert not result.messages
     return result
@@ -106,7 +106,7 @@ def test_a_faulty_program_is_repaired(case: Case, options: Options) -> None:
 @pytest.mark.parametrize("case", FAULTY, ids=by_name)
 def test_a_second_run_changes_nothing(case: Case, options: Options) -> None:
     assert case.fixed is not None
-    result = pipeline.repair(parsed(case.fixed), options)
+    result = driver.repair(parsed(case.fixed), options)
     assert result.after == result.before
     assert not result.remaining
 

@@ -87,10 +87,10 @@ def page() -> str:
     assert not known.problems, known.problems
     links = "".join(f"- [{codemod.name}](#{codemod.name}): {codemod.summary}\n" for codemod in known.codemods)
     sections = (f"## {codemod.name}\n\n{markdown(codemod.documentation)}" for codemod in known.codemods)
-    return "\n".join((INTRODUCTION, links, *sections, strangers(), peers()))
+    return "\n".join((INTRODUCTION, links, *sections, external_optimizers(), peers()))
 
 
-def strangers() -> str:
+def external_optimizers() -> str:
     """How many findings in code of strangers are right, and how many mistakes there are found."""
     halves = json.loads((MEASURED / "strangers.json").read_text(encoding="utf-8"))["halves"]
     head = ["codemod"]

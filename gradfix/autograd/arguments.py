@@ -1,4 +1,4 @@
-"""What a call hands over: arguments by position and by keyword, each with the expression that gives it."""
+"""The arguments of a call, by position and by keyword, each with its expression."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Keywords = dict[str, Argument]
 
 
 class Call:
-    """A call: what it hands over, where it stands, and the name that it goes by.
+    """A call: its arguments, its node, and the name of what is called.
 
     Args:
         name: That of a method, or the dotted one of a function from outside.

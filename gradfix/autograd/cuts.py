@@ -1,4 +1,4 @@
-"""What has lost its graph on its way into a loss: all of the loss, or a term of it.
+"""Losses, or terms of losses, that were detached from their graph before backward.
 
 Codemods ask this, those that report it and those that would take what was computed for an evaluation.
 """
@@ -9,11 +9,11 @@ import ast
 from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.entries import SUMS, operation, summands, sums_in, terms_of
 from gradfix.autograd.graph import Backward, Cut, Event, Leaf, Node, OptimizerState, Step, reach, unseen
-from gradfix.autograd.questions import backwards, between, calls_in, steps
+from gradfix.autograd.model_ledger import SUMS, operation, summands, sums_in, terms_of
 from gradfix.autograd.run import Run
-from gradfix.autograd.values import Opaque, Tensor
+from gradfix.autograd.trace_queries import backwards, between, calls_in, steps
+from gradfix.autograd.values import Tensor, Unknown
 from gradfix.core.syntax import last_name
 
 
@@ -62,8 +62,8 @@ def graphless(run: Run) -> dict[Hashable, Graphless]:
 
 
 def same_loop(step: Step, event: Event) -> bool:
-    """Whether a step is made in the pass of an event, or in a loop around it."""
-    return event.path[: len(step.path)] == step.path
+    """Whether a step is made in the iteration of an event, or in a loop around it."""
+    return event.loops[: len(step.loops)] == step.loops
 
 
 def _computed(leaf: Leaf) -> bool:
@@ -117,7 +117,7 @@ def dead_terms(run: Run) -> dict[Hashable, DeadTerm]:
     known = walked | run.escaped_since(-1) | set(reach([(node, True) for node in run.returned]))
     found: dict[Hashable, DeadTerm] = {}
     for backward, taken in trained.items():
-        if not backward.path or not backward.certain or backward.failure is not None:
+        if not backward.loops or not backward.certain or backward.failure is not None:
             continue
         dead = [(term, cut, None) for term, cut in _constants(backward, known)]
         for term, cut, given in [*dead, *_for_others(run, backward, taken, losses)]:
@@ -164,7 +164,7 @@ def _constant_beside(whole: Node) -> Cut | None:
     value = whole.beside[1]
     if isinstance(value, Tensor) and (value.requires is not False or value.leaf is not None):
         return None
-    return value.lost if isinstance(value, (Tensor, Opaque)) and whole.path == _path(value.lost) else None
+    return value.lost if isinstance(value, (Tensor, Unknown)) and whole.loops == _path(value.lost) else None
 
 
 def _terms(cut: Cut) -> list[Node]:
@@ -173,7 +173,7 @@ def _terms(cut: Cut) -> list[Node]:
 
 
 def _path(cut: Cut | None) -> object:
-    return cut.graph.path if cut is not None and isinstance(cut.graph, Node) else None
+    return cut.graph.loops if cut is not None and isinstance(cut.graph, Node) else None
 
 
 def _behind(cut: Cut) -> Iterator[Leaf]:

@@ -1,4 +1,4 @@
-"""The events of a run: backward, step, zero_grad, and what something unknown may have done instead."""
+"""The events of a run: backward, step, zero_grad, and what unknown code may have done."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from gradfix.autograd.values import (
     Learner,
     Mapping,
     Module,
-    Opaque,
     Optimizer,
     Params,
     Scaler,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     in_reach,
     tensors_in,
@@ -59,7 +59,7 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
     create = flag(call.argument("create_graph", 2), False)
     retain = flag(call.argument("retain_graph", 1), create)
     event = Backward(
-        run.home(call.site), run.path, run.next_serial(), [run.operand(v, e) for v, e in roots], retain
+        run.home(call.site), run.loops, run.next_serial(), [run.operand(v, e) for v, e in roots], retain
     )
     event.calls = tuple(site for site, _ in run.stack)
     event.certain = "**" not in call.keywords
@@ -83,9 +83,9 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
                 isinstance(tensor, Tensor) and tensor.requires is False and len(roots) == 1 and event.certain
             ):
                 event.fail(Failure("E3", None, None))
-        if isinstance(value, (Opaque, Tensor)) and value.node is None:
+        if isinstance(value, (Unknown, Tensor)) and value.node is None:
             event.lost = event.lost or value.lost
-        if isinstance(value, (Opaque, Tensor)) and value.node is None and value.requires is not True:
+        if isinstance(value, (Unknown, Tensor)) and value.node is None and value.requires is not True:
             known = isinstance(value, Tensor) and value.requires is False
             event.blind = event.blind or (event.certain and not known)
             event.certain = event.certain and known
@@ -100,7 +100,7 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
         event.blind = False
         only = _between(run, [n for n, _ in nodes], inputs[0])
     run_backward(event, nodes, only)
-    for leaf in _of_strangers(run):
+    for leaf in _of_external_optimizers(run):
         leaf.grad = {**(leaf.grad or {}), event: Contribution(False)}
     if inputs is not None:
         # Only the listed leaves accumulate; what a list of unknown things holds cannot be known.
@@ -124,7 +124,7 @@ def differentiate(run: Run, call: Call) -> Value:
         call.args[0][1] if call.args else call.keywords["outputs"][1] if "outputs" in call.keywords else None
     )
     receivers = [run.operand(outputs, expression)] if expression and outputs else []
-    event = Backward(run.home(call.site), run.path, run.next_serial(), receivers, retain)
+    event = Backward(run.home(call.site), run.loops, run.next_serial(), receivers, retain)
     event.accumulates = False
     event.certain = "**" not in call.keywords
     event.caught = run.catching > 0
@@ -135,7 +135,7 @@ def differentiate(run: Run, call: Call) -> Value:
         nodes = [(t.node, True) for t in tensors_in(outputs) if t.node is not None]
     if isinstance(outputs, Tensor) and outputs.requires is False and event.certain:
         event.fail(Failure("E3", None, None))
-    known = inputs is not None and not isinstance(inputs, Opaque)
+    known = inputs is not None and not isinstance(inputs, Unknown)
     if not known:
         event.certain = False
     run_backward(
@@ -176,7 +176,7 @@ def differentiate(run: Run, call: Call) -> Value:
             made.leaves = tuple((leaf, create is True and sure, None) for leaf, sure in leaves.items())
             result.node, result.requires = made, True if create else None
         items.append(result)
-    return Sequence("tuple", items, isinstance(inputs, (Params, Opaque)))
+    return Sequence("tuple", items, isinstance(inputs, (Params, Unknown)))
 
 
 def _needed_again(visited: dict[Node, bool]) -> Iterator[Node]:
@@ -211,7 +211,7 @@ def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
 
 def step(run: Run, optimizer: Optimizer, node: ast.AST, scaler: Value | None = None) -> None:
     """``optimizer.step()``, or ``scaler.step(optimizer)``."""
-    event = Step(run.home(node), run.path, run.next_serial(), optimizer.state, scaler=scaler)
+    event = Step(run.home(node), run.loops, run.next_serial(), optimizer.state, scaler=scaler)
     event.calls = tuple(site for site, _ in run.stack)
     run.events.append(event)
     run_step(event)
@@ -221,12 +221,14 @@ def zero_grad(
     run: Run, target: Value, leaves: list[Leaf], node: ast.AST, to_none: bool = True, certain: bool = True
 ) -> None:
     """Gradients cleared, by whatever writing."""
-    event = ZeroGrad(run.home(node), run.path, run.next_serial(), target)
+    event = ZeroGrad(run.home(node), run.loops, run.next_serial(), target)
     run_zero(event, leaves, to_none, certain)
-    if run.strangers and not any(_steps(run, state) and state.leaves[0] in leaves for state in run.strangers):
+    if run.external_optimizers and not any(
+        _steps(run, state) and state.leaves[0] in leaves for state in run.external_optimizers
+    ):
         # What is cleared here may be what others own, unless it is an optimizer that clears its own.
-        others = [leaf for leaf in _of_strangers(run) if leaf not in leaves]
-        run_zero(ZeroGrad(event.site, event.path, event.serial, target), others, certain=False)
+        others = [leaf for leaf in _of_external_optimizers(run) if leaf not in leaves]
+        run_zero(ZeroGrad(event.site, event.loops, event.serial, target), others, certain=False)
     if certain:
         run.events.append(event)
 
@@ -243,7 +245,7 @@ def move_by_hand(run: Run, leaves: Iterable[Leaf], site: ast.AST) -> None:
                 before = moved.get(leaf, 0)
                 consumed[leaf] = {b: (one.certain, b.serial < before) for b, one in leaf.grad.items()}
     if consumed:
-        event = HandStep(run.home(site), run.path, run.next_serial(), consumed)
+        event = HandStep(run.home(site), run.loops, run.next_serial(), consumed)
         moved.update(dict.fromkeys(consumed, event.serial))
         run.events.append(event)
 
@@ -264,13 +266,13 @@ def change_gradients(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool
 
 
 def _steps(run: Run, state: OptimizerState) -> bool:
-    """Whether something that somebody handed in steps, and so is an optimizer: now or later."""
+    """Whether an object that was passed in is stepped, now or later, and so is an optimizer."""
     return bool(state.steps) or run.relevance.steps_on(state.label)
 
 
-def _of_strangers(run: Run) -> list[Leaf]:
-    """What the optimizers own that somebody handed in."""
-    return [leaf for state in run.strangers for leaf in state.leaves]
+def _of_external_optimizers(run: Run) -> list[Leaf]:
+    """What the external optimizers own."""
+    return [leaf for state in run.external_optimizers for leaf in state.leaves]
 
 
 def hand_over(run: Run, values: Iterable[Value], site: ast.AST, operation: bool = False) -> None:
@@ -293,7 +295,7 @@ def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
 
     It could run a backward through a graph, step an optimizer, clear gradients, freeze parameters.
     """
-    for leaf in _of_strangers(run):
+    for leaf in _of_external_optimizers(run):
         leaf.unknown_grad = True
     for value in values:
         if isinstance(value, Learner):
@@ -304,7 +306,7 @@ def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
             value.state.groups_known = False
             value.state.escaped = True
         elif isinstance(value, Scaler) or (run.scaled and value in run.scaled.values()):
-            run.events.append(Update(run.home(node), run.path, run.next_serial(), value))
+            run.events.append(Update(run.home(node), run.loops, run.next_serial(), value))
         elif isinstance(value, Module):
             for top in value.leaves():
                 for leaf in top.family():
@@ -312,14 +314,14 @@ def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
 
             set_mode(run, value, None, node)
             forget_state(value, depth)
-        elif isinstance(value, Opaque) and value.leaf is not None:
+        elif isinstance(value, Unknown) and value.leaf is not None:
             for leaf in value.leaf.family():
                 _forget(leaf)
         elif isinstance(value, (Params, SummaryTensor)):
             for top in value.leaves:
                 for leaf in top.family():
                     _forget(leaf)
-        elif isinstance(value, (Tensor, Opaque)):
+        elif isinstance(value, (Tensor, Unknown)):
             if value.node is not None:
                 run.escapes.append((run.next_serial(), [value.node]))
                 graph = reach([(value.node, True)])
@@ -329,7 +331,7 @@ def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
                     reached.maybe_freed = True
                     for leaf, _, _ in reached.leaves:
                         leaf.unknown_grad = True
-            elif isinstance(value, Opaque):
+            elif isinstance(value, Unknown):
                 value.graphless = False
             elif value.leaf is None:
                 value.requires = value.requires or None
@@ -351,7 +353,7 @@ def forget_state(module: Module, depth: int) -> None:
     """Tensors that a network keeps may have been replaced (a state reset)."""
     for name, held in module.attributes.items():
         if isinstance(held, (Tensor, Sequence)) and any(t.node is not None for t in tensors_in(held)):
-            module.attributes[name] = Opaque(name)
+            module.attributes[name] = Unknown(name)
     if depth:
         for child in [*module.items, *module.attributes.values()]:
             if isinstance(child, Module):

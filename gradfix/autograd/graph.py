@@ -18,8 +18,8 @@ from typing import Any, Literal, NamedTuple
 Tri = bool | None
 """True, False, or None for "cannot know"."""
 
-Path = tuple[tuple[ast.AST, int], ...]
-"""The loops that were running, outermost first, each with the number of its pass (from 0)."""
+LoopContext = tuple[tuple[ast.AST, int], ...]
+"""The loops that were running, outermost first, each with the number of its iteration (from 0)."""
 
 Stack = tuple[tuple[ast.AST, list[tuple[Any, ast.expr]]], ...]
 """The calls of the project's functions that were in progress, outermost first, with their arguments."""
@@ -123,11 +123,11 @@ class Leaf:
         self.lost: Cut | None = None
         """Where a graph ended that it was computed with, if it is no parameter."""
         self.doubtful = False
-        """It may be none: what was told to require a gradient may have had a graph."""
+        """It may not be a leaf: ``requires_grad_()`` may have been called on a tensor with a graph."""
         self.copied = False
         """Made by copying another one."""
         self.supposed = False
-        """Of a network that cannot be seen: that it requires grad is what is mostly so."""
+        """Of a network that is not seen: requiring grad is an assumption, which mostly holds."""
 
     def family(self) -> list[Leaf]:
         """This block and the blocks of everything below it."""
@@ -139,7 +139,7 @@ class Leaf:
         return found
 
     def forget(self) -> None:
-        """Something unknown had this leaf in hand: what was certain of it no longer is."""
+        """The leaf has escaped to unknown code: what was certain about it no longer is."""
         self.requires = None
         self.storage.maybe += 1
         self.unknown_grad = True
@@ -189,7 +189,7 @@ class ModuleCall:
     module: object
     site: ast.Call
     operands: list[tuple[ast.expr, object]]
-    path: Path
+    loops: LoopContext
     serial: int
     leaves: set[Leaf] = field(default_factory=set)
     stack: Stack = ()
@@ -212,11 +212,11 @@ class Node:
         "foreign",
         "freed_by",
         "leaves",
+        "loops",
         "maybe_freed",
         "named",
         "op",
         "opaque",
-        "path",
         "saved",
         "saved_result",
         "saves",
@@ -226,12 +226,12 @@ class Node:
     )
 
     def __init__(
-        self, op: str, site: ast.AST, serial: int, path: Path, call: ModuleCall | None, stack: Stack
+        self, op: str, site: ast.AST, serial: int, loops: LoopContext, call: ModuleCall | None, stack: Stack
     ) -> None:
         self.op = op
         self.site = site
         self.serial = serial
-        self.path = path
+        self.loops = loops
         self.call = call
         self.stack = stack
         self.edges: tuple[Edge, ...] = ()
@@ -261,15 +261,16 @@ class Node:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Handover:
-    """A call by which code that cannot be seen got hold of a network, its parameters, or a graph."""
+    """A call through which a network, its parameters or a graph escapes to code that the model does not
+    see."""
 
     chain: tuple[ast.AST, ...]
     """The place of the call, and the calls that lead there, innermost first."""
     serial: int
     graphs: list[Node]
-    """The graphs that it was handed, directly or in something that holds them."""
+    """The graphs that it was passed, directly or inside other objects."""
     network: bool
-    """Whether it has parameters in hand that require grad: it can compute graphs of its own of them."""
+    """Whether it was given parameters that require grad, from which it can compute graphs of its own."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -277,7 +278,7 @@ class Event:
     """Something that happened in the run, in order."""
 
     site: ast.AST
-    path: Path
+    loops: LoopContext
     serial: int
     calls: tuple[ast.AST, ...] = field(default=(), kw_only=True)
     """The calls that lead to a backward or a step, outermost first."""
@@ -351,7 +352,7 @@ class Step(Event):
 
 @dataclass(slots=True, eq=False, repr=False)
 class HandStep(Event):
-    """Parameters moved by hand after their gradients were read: a step that no optimizer makes."""
+    """Parameters updated in place from their ``.grad``: a step without an optimizer."""
 
     consumed: dict[Leaf, dict[Backward, tuple[bool, bool]]]
     """For every one of them the backwards in its gradient, each with whether that is certain and whether an
@@ -360,15 +361,15 @@ class HandStep(Event):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ZeroGrad(Event):
-    """Gradients cleared, by whatever writing."""
+    """Gradients cleared, by ``zero_grad``, ``.grad = None``, ``.grad.zero_()`` or the like."""
 
     target: object
     leaves: list[Leaf] = field(default_factory=list)
     dropped: dict[Leaf, dict[Backward, Contribution]] = field(default_factory=dict)
     unknown: set[Leaf] = field(default_factory=set)
-    """Parameters that something unknown had in hand since they were last cleared."""
+    """Parameters that have escaped to unknown code since their gradients were last cleared."""
     let_go: list[Leaf] = field(default_factory=list)
-    """Parameters that have no gradient any more, where it is another one's, who keeps it as it is."""
+    """Parameters whose ``.grad`` was set to None while another parameter shares the tensor and keeps it."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -377,10 +378,10 @@ class Clip(Event):
 
     leaves: list[Leaf] = field(default_factory=list)
     held: dict[Leaf, dict[Backward, bool]] = field(default_factory=dict)
-    """For every parameter with a gradient, and for what optimizers own that somebody handed in: the backwards
+    """For every parameter with a gradient, and for what external optimizers own: the backwards
     in it, each with whether a step has consumed it already."""
     doubtful: bool = False
-    """It is not known whose gradients these are, or who has had them in hand."""
+    """It is not known whose gradients these are, or unknown code may have changed them."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -393,7 +394,7 @@ class Unscale(Event):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Update(Event):
-    """``scaler.update()``, or a scaler in hands that may do so."""
+    """``scaler.update()``, or a call that passes the scaler to unknown code, which may do it."""
 
     scaler: object
 
@@ -491,7 +492,7 @@ class Stored:
     into: object
     held: int
     """How much the list holds since; 0 where that is not known."""
-    path: Path
+    loops: LoopContext
     serial: int
     stack: Stack
     symbolic: int
@@ -515,39 +516,41 @@ class OptimizerState:
         "cls",
         "created",
         "escaped",
+        "external",
         "fused",
         "groups_known",
         "label",
         "leaves",
         "like",
-        "path",
+        "loops",
         "steps",
-        "stranger",
         "wholes",
         "wrapped",
     )
 
-    def __init__(self, label: str, created: ast.AST, path: Path) -> None:
+    def __init__(self, label: str, created: ast.AST, loops: LoopContext) -> None:
         self.label = label
         self.created = created
         self.leaves: list[Leaf] = []
         self.groups_known = True
         """False: it may own parameters that the model does not see."""
         self.escaped = False
-        """Something unknown had it in hand, and may have stepped it."""
+        """It has escaped to unknown code, which may have stepped it."""
         self.fused: Tri = False
-        """Whether its steps leave the versions of the parameters; None: somebody's own step may do either."""
-        self.stranger = False
-        """Handed in by somebody else: what it owns is one block, which any backward may reach."""
+        """Whether its steps leave the version counters of the parameters alone; None: not known of a step
+        method of the project's own."""
+        self.external = False
+        """An external optimizer, passed in by the caller: what it owns is one block, which any backward may
+        reach."""
         self.wrapped = False
-        """A framework has it in hand: what it is told to do may wait for the last of several batches."""
+        """A framework has wrapped it: its step may wait for the last of several batches."""
         self.cls: object = None
         """Its class, if that is of the project."""
         self.like = self
         """The first made at this place for these parameters: it is replaced, for another rate say."""
         self.wholes: tuple[tuple[Leaf, ...], ...] | None = None
-        """The networks all of whose parameters it owns; None where some may have been picked."""
-        self.path = path
+        """The networks that it owns all parameters of; None where it may own only some of them."""
+        self.loops = loops
         self.steps: list[Step] = []
 
     def owned(self) -> list[Leaf]:

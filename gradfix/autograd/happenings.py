@@ -1,4 +1,4 @@
-"""What the model has happening at lines of a file, in a form in which two versions of it can be compared.
+"""The events of a run by line, in a form in which two versions of a file can be compared.
 
 A finding may be gone since a rewrite has mended it, or although none has: the same steps find the same
 gradients at its lines, and yet no codemod speaks of it.
@@ -58,23 +58,31 @@ class _Teller:
         return "computed", node.op, self._names(leaf for leaf, _, _ in node.leaves), bool(node.edges)
 
     def event(self, event: Event) -> Hashable:
-        told: tuple[Hashable, ...] = ()
+        described: tuple[Hashable, ...] = ()
         if isinstance(event, Backward):
             reached = frozenset((self._name(leaf), sure) for leaf, sure in event.reached.items())
             roots = ", ".join(map(ast.unparse, event.receivers))
             failure = event.failure and event.failure.kind
-            told = roots, event.retain, event.creates, event.certain, failure, event.lost is None, reached
+            described = (
+                roots,
+                event.retain,
+                event.creates,
+                event.certain,
+                failure,
+                event.lost is None,
+                reached,
+            )
         elif isinstance(event, Step):
-            told = event.doubtful, self._names(event.empty), self._gradients(event.consumed)
+            described = event.doubtful, self._names(event.empty), self._gradients(event.consumed)
         elif isinstance(event, ZeroGrad):
             unused = ((leaf, b) for leaf, held in event.dropped.items() for b in held if not held[b].consumed)
             lost = frozenset((self._name(leaf), self._place(backward)) for leaf, backward in unused)
-            told = self._names(event.leaves), self._gradients(event.dropped), lost
+            described = self._names(event.leaves), self._gradients(event.dropped), lost
         elif isinstance(event, Clip):
-            told = event.doubtful, self._gradients(event.held)
+            described = event.doubtful, self._gradients(event.held)
         elif isinstance(event, Change):
-            told = event.doubtful, event.what, event.failure and event.failure.kind
-        return type(event).__name__, told
+            described = event.doubtful, event.what, event.failure and event.failure.kind
+        return type(event).__name__, described
 
     def _place(self, event: Event) -> int:
         return self._renumber(_line(event.site))

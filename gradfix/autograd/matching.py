@@ -1,4 +1,4 @@
-"""A ``match`` as the chain of ``if`` that does the same, for the interpreter to run."""
+"""``match`` statements, lowered to the equivalent chain of ``if``."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Which networks compute something else in evaluation mode than in training mode (tried: torch 2.13)."""
+"""Which networks compute something different in evaluation mode (tried with torch 2.13)."""
 
 from __future__ import annotations
 
 import ast
 
 from gradfix.autograd.relevance import walk
-from gradfix.autograd.values import Const, Instance, Module, Opaque, Sequence, Value
+from gradfix.autograd.values import Const, Instance, Module, Sequence, Unknown, Value
 
 NORMALISING = frozenset(
     f"torch.nn.{lazy}{name}"
@@ -45,7 +45,7 @@ def _depends(network: Module, seen: set[int]) -> bool:
 def _part_depends(part: Value, seen: set[int]) -> bool:
     if isinstance(part, Module):
         return _depends(part, seen)
-    if isinstance(part, Opaque):
+    if isinstance(part, Unknown):
         return part.leaf is not None
     if isinstance(part, Sequence):
         return any(_part_depends(one, seen) for one in part.items)

@@ -1,4 +1,4 @@
-"""Which operation saves what for its backward pass, by the name that a program calls it by.
+"""What each operation saves for its backward, by the name under which a program calls it.
 
 The facts are observed, not read in a manual: ``tools/generate_operators.py`` runs every operation
 under torch (the version is :data:`gradfix.autograd.operator_table.TORCH`, on a CPU), moves the
@@ -217,7 +217,7 @@ def parse(name: str, line: str) -> Operator:
 
     An operand is ``name@position``; the position is left out where it is the operand's own index,
     and ``-`` where there is none. A ``*`` before marks a sequence, a ``~`` after that no gradient
-    passes. A rule ``b<ac`` says that operand b is saved if a or c requires grad, ``b?ac`` that it
+    iterations. A rule ``b<ac`` says that operand b is saved if a or c requires grad, ``b?ac`` that it
     may be; ``O``, ``R`` and ``X`` are the result, a further result and something unreachable.
     """
     match = _ROW.fullmatch(line)

@@ -11,11 +11,11 @@ from gradfix.autograd.values import (
     Const,
     Mapping,
     Module,
-    Opaque,
     Params,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     Wholes,
 )
@@ -78,7 +78,7 @@ def go_through(run: Run, value: Value, site: ast.AST, optimizer: bool = False, a
         calls = tuple(call for call, _ in run.stack)
         run.events.append(
             Exhausted(
-                site, run.path, run.next_serial(), value.made, value.spent, optimizer, alone, calls=calls
+                site, run.loops, run.next_serial(), value.made, value.spent, optimizer, alone, calls=calls
             )
         )
 
@@ -123,7 +123,7 @@ def _reserve(module: Module, seen: set[int]) -> None:
                 if isinstance(inner, Module):
                     _reserve(inner, seen)
         elif (
-            isinstance(value, Opaque)
+            isinstance(value, Unknown)
             and value.leaf is None
             and module.rest is None
             and value.owner is not None
@@ -139,7 +139,7 @@ def hold(container: Module, layers: Iterable[Value]) -> None:
     """What a container of layers holds and nobody can see is a layer too: it may have parameters."""
     if container.kind in LAYERED:
         for layer in layers:
-            if isinstance(layer, Opaque) and layer.owner is None and layer.node is None:
+            if isinstance(layer, Unknown) and layer.owner is None and layer.node is None:
                 layer.owner = container
 
 
@@ -147,7 +147,7 @@ def add_layers(container: Module, layers: list[Value]) -> None:
     """``append``, ``extend`` and ``add_module`` of a container of torch."""
     container.items += layers
     hold(container, layers)
-    if container.kind == "torch.nn.Sequential" and any(isinstance(layer, Opaque) for layer in layers):
+    if container.kind == "torch.nn.Sequential" and any(isinstance(layer, Unknown) for layer in layers):
         # Layers that cannot be seen: one block that is taken to be deep.
         container.leaf = container.leaf or Leaf(container.label)
 
@@ -180,7 +180,7 @@ def set_requires(run: Run, holder: Value, leaves: list[Leaf], value: Value, site
         holder.requires = wanted
 
 
-def set_mode(run: Run, network: Module | Opaque, training: Tri, node: ast.AST | None = None) -> None:
+def set_mode(run: Run, network: Module | Unknown, training: Tri, node: ast.AST | None = None) -> None:
     """Put a network and everything in it into training or evaluation mode, or into one that is not known.
 
     At ``node``, or before anything is run.
@@ -189,7 +189,7 @@ def set_mode(run: Run, network: Module | Opaque, training: Tri, node: ast.AST | 
     if node is not None:
         calls = tuple(call for call, _ in run.stack)
         before = run.mode_of.get(network)
-        change = ModeChange(run.home(node), run.path, run.next_serial(), training, before, calls=calls)
+        change = ModeChange(run.home(node), run.loops, run.next_serial(), training, before, calls=calls)
         run.events.append(change)
     for part_ in _below(network, {}) if isinstance(network, Module) else [network]:
         if change is not None:
@@ -206,7 +206,7 @@ def _below(module: Module, seen: dict[Value, None]) -> dict[Value, None]:
         for value in [*module.items, *module.attributes.values()]:
             if isinstance(value, Module):
                 _below(value, seen)
-            elif isinstance(value, Opaque):
+            elif isinstance(value, Unknown):
                 seen[value] = None
     return seen
 

@@ -1,10 +1,10 @@
-"""What the model says that every optimizer of a program consumes: a claim that running it can test."""
+"""What the model predicts that each optimizer consumes: a claim that a run can test."""
 
 from __future__ import annotations
 
 import ast
 
-from gradfix.autograd.questions import steps
+from gradfix.autograd.trace_queries import steps
 from gradfix.autograd.training_step import Program
 
 

@@ -11,9 +11,9 @@ import ast
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
-from gradfix.autograd.questions import backwards, steps
 from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import Entry, Program, Way
+from gradfix.autograd.trace_queries import backwards, steps
+from gradfix.autograd.training_step import EntryPoint, EntryPointKey, Program
 
 _Name = tuple[str, str]
 """An entry point, and what a backward in it differentiates."""
@@ -24,7 +24,7 @@ def worse(
     after: Program,
     repairs: bool,
     further: bool,
-    ways: Collection[Way] | None = None,
+    keys: Collection[EntryPointKey] | None = None,
 ) -> bool:
     """Whether ``after`` raises where ``before`` did not, in whatever branch, or starves a network.
 
@@ -34,7 +34,7 @@ def worse(
     nobody has asked for are made if ``further`` ones may show more. Only some ``ways`` into the file are
     looked at, where the others are as they were.
     """
-    old = [entry for entry in before.entries if ways is None or entry.way in ways]
+    old = [entry for entry in before.entries if keys is None or entry.key in keys]
     new = after.entries
     if _starves(old, new) or _fails(old, new, repairs, further):
         return True
@@ -45,11 +45,11 @@ def worse(
     return bool(endangered and endangered - _endangered(old, further))
 
 
-def _runs(entry: Entry, further: bool) -> Iterable[Run]:
+def _runs(entry: EntryPoint, further: bool) -> Iterable[Run]:
     return entry.each() if further else entry.runs
 
 
-def _fails(before: list[Entry], after: list[Entry], repairs: bool, further: bool) -> bool:
+def _fails(before: list[EntryPoint], after: list[EntryPoint], repairs: bool, further: bool) -> bool:
     every: Counter[_Name] = Counter()
     then: Counter[_Name] = Counter()
     for name, _, first in _failing(before, further):
@@ -64,7 +64,7 @@ def _fails(before: list[Entry], after: list[Entry], repairs: bool, further: bool
     return False
 
 
-def _endangered(entries: list[Entry], further: bool) -> set[tuple[str, str]]:
+def _endangered(entries: list[EntryPoint], further: bool) -> set[tuple[str, str]]:
     """The backwards that may go through a graph which an earlier one has freed, certain or not."""
     found: set[tuple[str, str]] = set()
     for entry in entries:
@@ -80,12 +80,12 @@ def _endangered(entries: list[Entry], further: bool) -> set[tuple[str, str]]:
     return found
 
 
-def _missed(entries: list[Entry], further: bool) -> set[tuple[str, str]]:
+def _missed(entries: list[EntryPoint], further: bool) -> set[tuple[str, str]]:
     """What some run asks for and does not find: ``net.state.detach()`` before there is a state."""
     return {missed for entry in entries for run in _runs(entry, further) for missed in run.missed}
 
 
-def _failing(entries: list[Entry], further: bool) -> Iterator[tuple[_Name, ast.AST, bool]]:
+def _failing(entries: list[EntryPoint], further: bool) -> Iterator[tuple[_Name, ast.AST, bool]]:
     """The backwards that fail in some run, each place once, and once more where it is the first of a run."""
     known: set[tuple[_Name, ast.AST, bool]] = set()
     for entry in entries:
@@ -101,7 +101,7 @@ def _failing(entries: list[Entry], further: bool) -> Iterator[tuple[_Name, ast.A
                     first = False
 
 
-def _starves(before: list[Entry], after: list[Entry]) -> bool:
+def _starves(before: list[EntryPoint], after: list[EntryPoint]) -> bool:
     """Whether some parameter block that certainly got gradient at a step before gets none at any after."""
     for entry, match in _pairs(before, after):
         then, now = _fed(entry), _fed(match)
@@ -110,14 +110,14 @@ def _starves(before: list[Entry], after: list[Entry]) -> bool:
     return False
 
 
-def _pairs(before: list[Entry], after: list[Entry]) -> Iterator[tuple[Entry, Entry]]:
+def _pairs(before: list[EntryPoint], after: list[EntryPoint]) -> Iterator[tuple[EntryPoint, EntryPoint]]:
     """The ways into a file that are the same, by their names; methods of two classes may share one."""
     for name in dict.fromkeys(entry.name for entry in before):
         same = ([entry for entry in entries if entry.name == name] for entries in (before, after))
         yield from zip(*same)
 
 
-def _fed(entry: Entry) -> list[set[int]]:
+def _fed(entry: EntryPoint) -> list[set[int]]:
     """For every optimizer, in the order of construction, the owned blocks that ever got gradient."""
     run = entry.runs[0]
     fed: list[set[int]] = []

@@ -1,4 +1,4 @@
-"""Which lines of a file can matter: found by searching its text, before anything is interpreted.
+"""Which lines of a file can matter to gradients: a text search before anything is interpreted.
 
 Interpretation asks these questions at every loop and every function, so they must cost nothing: the
 lines with a relevant call are found once by searching for its name, and a statement is relevant if one of
@@ -324,8 +324,8 @@ class Relevance:
     def quiet_around(self, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
         """Whether nothing in a loop but one inner loop moves gradients or shapes graphs.
 
-        A second pass of such a loop (over epochs) shows nothing that the inner loop's passes do not. Of two
-        inner loops, the one takes up what the other has left in the pass before.
+        A second iteration of such a loop (over epochs) shows nothing that the inner loop's iterations do not.
+        Of two inner loops, the one takes up what the other has left in the iteration before.
         """
         inner = 0
         for statement in loop.body:
@@ -336,7 +336,8 @@ class Relevance:
         return inner < 2
 
     def names(self, loop: ast.AST, home: ast.AST | None) -> Iterable[str]:
-        """The names that a pass of a loop may look up in the frame of ``home``, a function or the module.
+        """The names that an iteration of a loop may look up in the frame of ``home``, a function or the
+        module.
 
         They stand in the loop, or in a function or lambda of ``home``, which it may call.
         """

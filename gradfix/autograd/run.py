@@ -1,4 +1,4 @@
-"""One symbolic execution: its state, and how it executes statements and expressions.
+"""One symbolic execution (a *run*): its state, and the dispatch of statements and expressions.
 
 The interpreter registers what each kind of statement and expression does (:func:`statement`,
 :func:`expression`). So what stands between, the semantics of values, needs to know :class:`Run` alone.
@@ -17,11 +17,11 @@ from gradfix.autograd.graph import (
     Event,
     Handover,
     Leaf,
+    LoopContext,
     ModeChange,
     ModuleCall,
     Node,
     OptimizerState,
-    Path,
     Stack,
     Step,
     Storage,
@@ -38,10 +38,10 @@ from gradfix.autograd.values import (
     Frame,
     Instance,
     Module,
-    Opaque,
     Optimizer,
     Sequence,
     Tensor,
+    Unknown,
     Value,
     graphs_in,
     tensors_in,
@@ -83,7 +83,7 @@ class Break:
 
 
 class Continue:
-    """Flow: next pass."""
+    """Flow: next iteration."""
 
 
 class Return:
@@ -99,7 +99,7 @@ class Stop:
     """Flow: an exception or the end of the program."""
 
 
-Flow = Break | Continue | Return | Stop | None
+ControlFlow = Break | Continue | Return | Stop | None
 
 
 BREAK, CONTINUE, STOP = Break(), Continue(), Stop()
@@ -129,14 +129,14 @@ class Scenario:
         self.unset = unset
         """Whether the options of the command line have their defaults; else they are not known."""
         self.avoided: frozenset[ast.AST] = avoided if first is None else avoided | first.scenario.avoided
-        """Conditions whose first way only leads to an exception, which is not how anybody trains."""
+        """Conditions whose first branch only leads to an exception: a training run takes the other one."""
         answered = first.answered if first is not None else {}
         self.earlier = frozenset(answered[site] for site in self.flipped if site in answered)
-        """Where the questions that are answered the other way came up first, while things were set up."""
+        """Where the conditions that are decided the other way were first evaluated, during setup."""
 
     @property
     def other(self) -> bool:
-        """Whether some condition is answered the other way than in the main run."""
+        """Whether some condition is decided differently than in the main run."""
         return bool(self.flipped) or not self.main or self.unset
 
     @property
@@ -146,7 +146,7 @@ class Scenario:
 
 
 class Graph(Protocol):
-    """What may hang in a graph: a tensor, say, or what an operation takes."""
+    """What may have a graph: a tensor, for example, or an operand."""
 
     node: Node | None
     leaf: Leaf | None
@@ -167,10 +167,10 @@ class _Expressions(dict[type[ast.expr], Callable[["Run", Any, Frame], Value]]):
     """What evaluates each kind of expression; one that nothing is registered for has an unknown value."""
 
     def __missing__(self, kind: type[ast.expr]) -> Callable[[Run, Any, Frame], Value]:
-        return lambda run, node, frame: Opaque()
+        return lambda run, node, frame: Unknown()
 
 
-STATEMENTS: dict[type[ast.stmt], Callable[[Run, Any, Frame], Flow]] = {}
+STATEMENTS: dict[type[ast.stmt], Callable[[Run, Any, Frame], ControlFlow]] = {}
 """What executes each kind of statement; one that nothing is registered for does nothing."""
 EXPRESSIONS = _Expressions()
 
@@ -203,22 +203,22 @@ class Run:
         self.scenario = scenario
         self.budget = budget
         self.serial = 0
-        self.path: Path = ()
+        self.loops: LoopContext = ()
         self.events: list[Event] = []
         self.index: Any = None
-        """The events by kind: see :mod:`gradfix.autograd.questions`, which makes it when it is asked."""
+        """The events by kind: see :mod:`gradfix.autograd.trace_queries`, which makes it when it is asked."""
         self.module_calls: list[ModuleCall] = []
         self.current_call: ModuleCall | None = None
         self.grad_enabled: Tri = True
         self.symbolic = 0
         self.pinned = 0
-        """How often a condition was decided by which passes a pass can still be."""
+        """How often a condition was decided by which iterations an iteration can still be."""
         self.left_open = 0
         """How often a condition was decided that its value leaves open."""
         self.turn: tuple[ast.expr, bool, bool] | None = None
-        """The condition on the number of a pass that was computed last, see :func:`note_turn`."""
+        """The condition on the number of an iteration that was computed last, see :func:`note_turn`."""
         self.unturned: dict[ast.expr, bool | None] = {}
-        """Conditions that came out the same so far, and will not in a later pass; None: did not."""
+        """Conditions that came out the same so far, and will not in a later iteration; None: did not."""
         self.counters: list[tuple[Frame, dict[str, Value]]] = []
         """The loops of unknown length that are running, with the variables from before each."""
         self.parsed = False
@@ -233,18 +233,19 @@ class Run:
         self.unfinished = False
         """Whether it was cut off as too much had been run before: what it would have shown is not known."""
         self.impossible = False
-        """Whether it ended where no program goes on: it shows nothing by what it does not come to."""
+        """Whether it ended where no program continues: nothing follows from what it does not reach."""
         self.raised = False
-        """Whether it ended early by an exception, which the program itself raises or this way leads to."""
+        """Whether it ended early with an exception."""
         self.refused_write = False
-        """Whether autograd has ended it, which refuses to write in place there (E4, E5)."""
+        """Whether autograd ended it by refusing an in-place write (E4, E5)."""
         self.veiled = 0
-        """How many contexts are entered that are not known: each may say whether graphs are recorded."""
+        """How many unknown context managers are active: each may switch gradient recording."""
         self.remade: set[Leaf] = set()
-        """Leaves in whose place the program may have another tensor in hand: moved to another device, or
-        computed of a parameter by a normalisation of weights."""
+        """Leaves that the program may have replaced by another tensor: moved to another device, or computed
+        from a parameter by weight normalisation."""
         self.inside = False
-        """Whether this is a call of a function from outside, rather than a run from the top."""
+        """Whether it calls a function as a caller outside the file does, rather than running the file from
+        the top."""
         self.guesses: list[ast.AST] = []
         """The conditions in whose branches it is, whose answer is a guess."""
         self.each: list[set[str]] = []
@@ -254,7 +255,7 @@ class Run:
         self.joined: set[int] = set()
         """The modules of the project whose functions have been run, by the numbers of their lines."""
         self.several: set[tuple[Any, ...]] = set()
-        """Unknown numbers by which a loop has made several passes."""
+        """Unknown numbers by which a loop has made several iterations."""
         self.refused: list[ast.AST] = []
         """Those of them when an exception was raised, or the program ended, outermost first."""
         self.weight = 1
@@ -298,12 +299,12 @@ class Run:
         self.kept: list[Value] = []
         """Values whose identity is part of a key: they must not be collected."""
         self.nodes: list[Node] = []
-        self.parts: list[Opaque] = []
+        self.parts: list[Unknown] = []
         """What knows what it is a part of."""
         self.views: list[Tensor] = []
         """What knows what it is a view of."""
         self.summaries: dict[Hashable, Replayable] = {}
-        self.any_number: tuple[str, Opaque | None] | None = None
+        self.any_number: tuple[str, Unknown | None] | None = None
         """The number of one of several things of one make, of which the first is looked at."""
         self.leaves_known: dict[Module, tuple[int, list[Leaf]]] = {}
         self.mutations = 0
@@ -312,51 +313,51 @@ class Run:
         """How often a network has been put into another mode."""
         self.mode_of: dict[object, ModeChange] = {}
         """What has put each network, or part of one, into the mode that it is in."""
-        self.keyed: dict[Tensor, Opaque] = {}
+        self.keyed: dict[Tensor, Unknown] = {}
         """What tensors turned out to be that have items by name."""
         self.appended: list[Sequence] = []
         self.stored: list[Stored] = []
         """What was put into lists that carries a graph."""
-        self.carried: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
-        """What carried a graph into each pass but the first."""
-        self.before: dict[tuple[ast.AST, Path], dict[str, Value]] = {}
-        """What was there before the first pass."""
+        self.carried: dict[tuple[ast.AST, LoopContext], dict[str, Value]] = {}
+        """What carried a graph into each iteration but the first."""
+        self.before: dict[tuple[ast.AST, LoopContext], dict[str, Value]] = {}
+        """What was there before the first iteration."""
         self.differentiated: set[Leaf] = set()
         """Leaves with respect to which something was differentiated."""
         self.thawed: set[Leaf] = set()
-        """Parameters that were frozen for a while."""
+        """Parameters that were frozen and are trainable again."""
         self.optimizers: list[Optimizer] = []
-        self.strangers: list[OptimizerState] = []
-        """The optimizers that somebody handed in, where no other is known."""
+        self.external_optimizers: list[OptimizerState] = []
+        """External optimizers: passed in by a caller, where no other optimizer is known."""
         self.configured: dict[Module, Value] = {}
         """What the optimizers of Lightning's modules are."""
         self.toggled: dict[Module, dict[Leaf, Tri]] = {}
         self.scaled: dict[Node | Value, Value] = {}
         """Losses that a ``GradScaler`` has scaled, and their graphs, with the scaler."""
         self.escapes: list[tuple[int, list[Node]]] = []
-        """When something unknown was handed graphs that it could traverse, and their roots."""
+        """When graphs escaped to unknown code, which could traverse them, and their roots."""
         self.handovers: list[Handover] = []
-        """The calls by which code that cannot be seen got hold of what it could differentiate, whatever its
-        name and whether or not its result is used."""
+        """The calls through which something that can be differentiated escaped to code that is not seen."""
         self.returned: list[Node] = []
-        """The graphs that a caller outside the file gets hold of."""
+        """The graphs that are returned to a caller outside the file."""
         self.unrolled: set[ast.AST] = set()
         """The loops over the parts of the program, see :func:`_names_a_part`."""
         self.yielding: dict[Frame, Callable[[Value], None]] = {}
         """What runs where the context managers that are being entered yield."""
         self.started: set[ast.AST] = set()
         """The functions that processes and threads run."""
-        self.lent: set[ast.Call] = set()
-        """Calls that stand for what happens in the modules of the project which they lead into."""
+        self.proxy_calls: set[ast.Call] = set()
+        """Call-site proxies: calls in this file that are reported in place of what happens in another module
+        of the project."""
         self.chain: Chain | None = None
         """The ``Sequential`` whose layers are being called."""
         self.overwriters: dict[ast.AST, dict[ast.AST, ast.expr | None]] = {}
         """For the call that made a layer which works in place: the calls in which it works on what others may
         hold, each with what it is called on, where that says whose memory it is."""
         self.hooked: set[Node] = set()
-        """What somebody watches the gradient of."""
+        """Nodes with a gradient hook."""
         self.retaining: set[Node] = set()
-        """What keeps its gradient, though it is no leaf."""
+        """Non-leaf nodes that keep their gradient (``retain_grad``)."""
         self.detached: list[tuple[int, Node, ast.AST]] = []
         """What was detached, when and where."""
         self.cuts = 0
@@ -438,7 +439,7 @@ class Run:
 
     # ------------------------------------------------------------------ statements
 
-    def block(self, statements: list[ast.stmt], frame: Frame) -> Flow:
+    def block(self, statements: list[ast.stmt], frame: Frame) -> ControlFlow:
         """Execute statements in order until one of them diverts control."""
         for statement in statements:
             self.budget -= 1
@@ -494,19 +495,19 @@ class Run:
     def node(self, op: str, site: ast.AST) -> Node:
         """A new node of the graph, recorded here and now."""
         self.serial += 1
-        node = Node(op, site, self.serial, self.path, self.current_call, self.stack)
+        node = Node(op, site, self.serial, self.loops, self.current_call, self.stack)
         self.nodes.append(node)
         return node
 
-    def part_of(self, value: Opaque, name: str) -> Opaque:
+    def part_of(self, value: Unknown, name: str) -> Unknown:
         """An unknown part of an unknown value."""
-        part = Opaque(name, None, value)
+        part = Unknown(name, None, value)
         self.parts.append(part)
         return part
 
     def change(self, tensor: Tensor, site: ast.AST, what: str, layer: Module | None = None) -> Change:
         """An in-place change of a tensor's memory."""
-        event = Change(self.home(site), self.path, self.next_serial(), what, layer=layer)
+        event = Change(self.home(site), self.loops, self.next_serial(), what, layer=layer)
         self.events.append(event)
         tensor.storage.move(event)
         return event
@@ -515,7 +516,7 @@ class Run:
         """Note that a list, or something unknown, was given a value to hold, if that carries a graph."""
         if value.__class__ is not Const and any(t.node is not None for t in tensors_in(value)):
             held = len(into.items) if isinstance(into, Sequence) else 0
-            now = self.path, self.next_serial(), self.stack, self.symbolic
+            now = self.loops, self.next_serial(), self.stack, self.symbolic
             self.stored.append(Stored(value, expression, into, held, *now))
 
     def hand_on(self, value: Value) -> None:
@@ -546,11 +547,11 @@ class Run:
 
         What happens in a loop of the module is the module's own affair, and keeps its place there.
         """
-        if node.lineno > 0 or any(loop.lineno <= 0 for loop, _ in self.path):  # type: ignore[attr-defined]
+        if node.lineno > 0 or any(loop.lineno <= 0 for loop, _ in self.loops):  # type: ignore[attr-defined]
             return node
         for call, _ in reversed(self.stack):
             if isinstance(call, ast.Call) and call.lineno > 0:
-                self.lent.add(call)
+                self.proxy_calls.add(call)
                 return call
         return node
 

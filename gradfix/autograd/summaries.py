@@ -1,6 +1,6 @@
-"""The graph of a network's forward, recorded once and laid down again for each further call.
+"""Summaries of a network's forward: its graph is recorded once and replayed for each further call.
 
-A training loop calls the same few networks in every pass, on operands that look alike to autograd.
+A training loop calls the same few networks in every iteration, on operands that look alike to autograd.
 Interpreting `forward` each time is most of the work of a run, so the first call with operands of a kind
 is kept as a summary, unless it did anything but compute: wrote an attribute, asked an undecided
 condition, changed an operand in place, or drew on a graph that it was not handed.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd.graph import Change, Cut, Edge, Event, Leaf, Node, Storage, Tri
 from gradfix.autograd.run import Run
-from gradfix.autograd.values import Const, Mapping, Module, Opaque, Sequence, Tensor, Value
+from gradfix.autograd.values import Const, Mapping, Module, Sequence, Tensor, Unknown, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -37,9 +37,9 @@ class CallSummary:
         places: dict[Node, int] = {}
         memory: dict[Storage, int] = {}
         for number, value in enumerate(operands):
-            if isinstance(value, (Tensor, Opaque)) and value.node is not None:
+            if isinstance(value, (Tensor, Unknown)) and value.node is not None:
                 places[value.node] = -1 - number
-            if isinstance(value, (Tensor, Opaque)) and value.storage is not None:
+            if isinstance(value, (Tensor, Unknown)) and value.storage is not None:
                 memory[value.storage] = -1 - number
         self.storages: list[tuple[int, int, list[Event]]] = []
         self.nodes: list[_Record] = []
@@ -87,7 +87,7 @@ class CallSummary:
             if place >= 0:
                 return storages[place]
             tensor = operands[-1 - place]
-            assert isinstance(tensor, (Tensor, Opaque))
+            assert isinstance(tensor, (Tensor, Unknown))
             if tensor.storage is None:
                 tensor.storage = Storage()
             return tensor.storage
@@ -141,7 +141,7 @@ def _encoded(
         node = places[value.node] if value.node is not None else None
         lost = _lost(value.lost, operands, places)
         return ("tensor", node, value.requires, place(value.storage), lost)
-    if isinstance(value, Opaque) and value.leaf is None:
+    if isinstance(value, Unknown) and value.leaf is None:
         node = places[value.node] if value.node is not None else None
         lost = _lost(value.lost, operands, places)
         return ("opaque", value.label, node, value.requires, value.graphless, lost)
@@ -163,7 +163,7 @@ def _lost(lost: Cut | None, operands: list[Value], places: dict[Node, int]) -> _
     if lost is None:
         return None
     for number, operand in enumerate(operands):
-        if isinstance(operand, (Tensor, Opaque)) and operand.lost is lost:
+        if isinstance(operand, (Tensor, Unknown)) and operand.lost is lost:
             return ("given", number)
     graph = lost.graph if isinstance(lost.graph, Leaf) else places[lost.graph]
     return ("cut", graph, lost.sites, lost.recorded)
@@ -173,7 +173,7 @@ def _found(lost: _Encoded | None, operands: list[Value], node_at: Callable[[int]
     match lost:
         case ("given", number):
             operand = operands[number]
-            return operand.lost if isinstance(operand, (Tensor, Opaque)) else None
+            return operand.lost if isinstance(operand, (Tensor, Unknown)) else None
         case ("cut", graph, sites, recorded):
             return Cut(graph if isinstance(graph, Leaf) else node_at(graph), sites, recorded)
     return None
@@ -196,7 +196,7 @@ def _decoded(
             tensor.lost = _found(lost, operands, node_at)
             return tensor
         case ("opaque", label, node, requires, graphless, lost):
-            made = Opaque(label, node_at(node) if node is not None else None)
+            made = Unknown(label, node_at(node) if node is not None else None)
             made.requires, made.graphless = requires, graphless
             made.lost = _found(lost, operands, node_at)
             return made
@@ -221,7 +221,7 @@ def _signature(run: Run, module: Module, operands: list[Value]) -> Hashable | No
                 return None
             lost = value.lost is None
             key.append(("tensor", value.requires, value.node is None, value.base is None, lost))
-        elif isinstance(value, Opaque):
+        elif isinstance(value, Unknown):
             if value.leaf is not None or any(not _inert(a) for a in value.attributes.values()):
                 return None
             key.append(("opaque", value.requires, value.node is None, value.graphless, value.lost is None))
@@ -235,7 +235,7 @@ def _signature(run: Run, module: Module, operands: list[Value]) -> Hashable | No
 
 def _inert(value: Value) -> bool:
     """Whether an attribute of an unknown value (its shape, say) has no part in the graph."""
-    return isinstance(value, Opaque) and value.node is None and value.leaf is None
+    return isinstance(value, Unknown) and value.node is None and value.leaf is None
 
 
 def summarised(run: Run, module: Module, operands: list[Value], forward: Callable[[], Value]) -> Value:
@@ -277,7 +277,7 @@ def _effects(run: Run) -> tuple[int, ...]:
 
 def _changes(operands: list[Value]) -> list[tuple[int, int]]:
     """How often each operand was changed in place: certainly, and perhaps."""
-    memory = [v.storage for v in operands if isinstance(v, (Tensor, Opaque)) and v.storage is not None]
+    memory = [v.storage for v in operands if isinstance(v, (Tensor, Unknown)) and v.storage is not None]
     return [(storage.version, storage.maybe) for storage in memory if storage.version or storage.maybe]
 
 

@@ -49,12 +49,12 @@ from gradfix.autograd.values import (
     Instance,
     Mapping,
     Module,
-    Opaque,
     Optimizer,
     Sequence,
     Static,
     Suspended,
     Tensor,
+    Unknown,
     Value,
     graphs_in,
 )
@@ -63,7 +63,7 @@ from gradfix.core.segments import Lines
 
 BUDGET = 40_000
 """Statements that one run may execute; far beyond what a training script takes (a few thousand)."""
-PASSES = 8
+PER_LINE = 8
 """... or as many for each line of the file, where that is more."""
 FLIPS = 12
 """How many undecided conditions are tried the other way."""
@@ -86,46 +86,48 @@ CALLS = 3
 
 Found = TypeVar("Found")
 
-Way = tuple[str, str]
+EntryPointKey = tuple[str, str]
 """A way into a file: the names of the class, if it is a method's, and of the function or what else it is."""
 
 
 class Elsewhere(Exception):
-    """What was asked about does not stand in this file, but in a module that it imports."""
+    """The node in question is not in this file, but in a module that it imports."""
 
 
 @dataclass(eq=False)
-class Entry:
-    """One way into the file, with the runs that were made from it; the first is the main one."""
+class EntryPoint:
+    """An entry point of the file, with the runs that start there; the first is the main one."""
 
     name: str
     node: ast.AST
     runs: list[Run] = field(default_factory=list)
     varying: dict[ast.AST, bool] = field(default_factory=dict)
-    """Undecided conditions, with whether their answer may differ from pass to pass."""
+    """Undecided conditions, with whether their answer may differ from iteration to iteration."""
     pending: list[Callable[[], Run]] = field(default_factory=list)
-    """Further runs, each with one condition decided the other way: made only where there is a doubt."""
-    bare: Callable[[], Entry] | None = None
-    """The same way if no option of the command line is given, where conditions depend on options."""
+    """Further runs, each with one condition decided the other way: made only when a codemod needs them."""
+    bare: Callable[[], EntryPoint] | None = None
+    """The same entry point with all command-line options at their defaults, where conditions depend on
+    them."""
     plain: Run | None = None
-    """The run that goes the way that is gone without options."""
+    """The run with all options at their defaults."""
     owner: str = ""
     """The class of the method that it calls, if it calls one."""
     known: set[ast.AST] = field(default_factory=set)
-    """Places that other ways into the file come to, which know more of them: this one says nothing there."""
+    """Nodes that are reached from other entry points with more known about them: this one reports nothing
+    there."""
 
     @property
-    def way(self) -> Way:
-        """What tells it from the other ways into the file."""
+    def key(self) -> EntryPointKey:
+        """Identifies it among the entry points of the file."""
         return self.owner, self.name
 
     @property
     def usual(self) -> Run:
-        """The run that goes the way of a user who gives no options, as far as these decide."""
+        """The run that a user without options gets."""
         return self.plain or self.runs[0]
 
     def release(self) -> None:
-        """Let go of all runs: nobody asks about this way any more."""
+        """Release all runs, when no codemod needs this entry point any more."""
         self.pending.clear()
         self.bare = None
         for run in dict.fromkeys([*self.runs, *([self.plain] if self.plain is not None else [])]):
@@ -156,25 +158,25 @@ class Entry:
     ) -> Iterator[Found]:
         """What ``observe`` finds whichever way undecided conditions go, or options of the command line aside.
 
-        An observation counts where every run that reaches its anchor makes it. A mistake that raises
-        is allowed to depend on conditions that vary from pass to pass: the pass comes in which they
-        hold. It may also depend on options of the command line, if it is there when none is given. A
-        mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a
-        branch that the first did not take. Of what it takes a second time to see, a run says nothing that
-        comes to the anchor once and leaves the loop: further ones are made where ``repeated`` says that the
-        main run has anything that might show so. Where no event happens at the anchor,
-        ``against`` gives the places of which a run shows the contrary.
+        An observation counts where every run that reaches its anchor makes it. A mistake that raises is
+        allowed to depend on conditions that vary from iteration to iteration: the iteration comes in which
+        they hold. It may also depend on options of the command line, if it is there when none is given. A
+        mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a branch
+        that the first did not take. Of what it takes a second time to see, a run says nothing that comes to
+        the anchor once and leaves the loop: further ones are made where ``repeated`` says that the main run
+        has anything that might show so. Where no event happens at the anchor, ``against`` gives the places of
+        which a run shows the contrary.
         """
-        told: set[ast.AST] = set()
+        reported: set[ast.AST] = set()
         for found in self._certain(observe, anchor, raises, merge, repeated, besides, against):
             if anchor(found) not in self.known:
-                told.add(anchor(found))
+                reported.add(anchor(found))
                 yield found
         if raises and self.bare is not None and self.plain is not None:
-            if all(anchor(found) in told for found in observe(self.plain).values()):
+            if all(anchor(found) in reported for found in observe(self.plain).values()):
                 return
             for found in self.bare().certain(observe, anchor, raises=True, merge=merge):
-                if anchor(found) not in told:
+                if anchor(found) not in reported:
                     yield found
 
     def _certain(
@@ -214,7 +216,7 @@ class Entry:
                 if key in observations or at not in sites or not self._testifies(run, raises):
                     continue
                 once = [event for event in run.events if event.site is at] if repeated else []
-                if (not repeated or len(once) > 1 or not once[0].path) and at not in besides(run):
+                if (not repeated or len(once) > 1 or not once[0].loops) and at not in besides(run):
                     holds = False
                     break
             if holds and raises and self._masked(at, reached, failing):
@@ -227,8 +229,8 @@ class Entry:
                 yield first
 
     def _once(self) -> bool:
-        """Whether the main run leaves some loop in the pass in which it steps: others may come back."""
-        steps = Counter(e.site for e in self.runs[0].events if isinstance(e, Step) and e.path)
+        """Whether the main run leaves some loop in the iteration in which it steps: others may come back."""
+        steps = Counter(e.site for e in self.runs[0].events if isinstance(e, Step) and e.loops)
         return 1 in steps.values()
 
     def _testifies(self, run: Run, raises: bool) -> bool:
@@ -266,8 +268,8 @@ class Program:
         self.tree = tree
         self.text = text
         self.path = path
-        self.entries: list[Entry] = []
-        self.told: list[str] = []
+        self.entries: list[EntryPoint] = []
+        self.reported: list[str] = []
         """What was cut off, as often as it was; runs that are made on demand may add to it."""
         self.allowances: list[Allowance] = []
         self._lines: Lines | None = None
@@ -281,7 +283,7 @@ class Program:
     @property
     def messages(self) -> tuple[str, ...]:
         """What was cut off so far, each once."""
-        return tuple(dict.fromkeys(self.told))
+        return tuple(dict.fromkeys(self.reported))
 
     @contextlib.contextmanager
     def no_further_runs(self) -> Iterator[None]:
@@ -303,19 +305,19 @@ class Program:
 
     # ------------------------------------------------------------------ source
 
-    def ways_to(self, spans: Iterable[Span]) -> set[Way] | None:
+    def entry_points_to(self, spans: Iterable[Span]) -> set[EntryPointKey] | None:
         """The ways into the file by which a run has come to one of some places.
 
         None if that is not known: a place is in no function, or a run has ended before its time.
         """
         places = [self._function_around(span) for span in spans]
-        found: set[Way] = set()
+        found: set[EntryPointKey] = set()
         for entry in self.entries:
             for run in entry.runs:
                 if None in places or not run.entered or run.unfinished:
                     return None
                 if not run.entered.isdisjoint(places):
-                    found.add(entry.way)
+                    found.add(entry.key)
         return found or None
 
     def _function_around(self, span: Span) -> ast.AST | None:
@@ -378,7 +380,7 @@ class Program:
 
     def lent(self) -> set[Span]:
         """The calls that stand for what happens in the modules of the project which they lead into."""
-        return {Span.of(call) for entry in self.entries for run in entry.runs for call in run.lent}
+        return {Span.of(call) for entry in self.entries for run in entry.runs for call in run.proxy_calls}
 
     def function(self, node: ast.AST) -> ast.AST:
         """The function (or lambda, or the module) whose code ``node`` is.
@@ -397,7 +399,7 @@ RECURSION = 6000
 """Python frames that a run may nest: some three for each level of an expression that the parser accepts."""
 
 
-def analyze(tree: ast.Module, text: str, path: Path, ways: Container[Way] | None = None) -> Program:
+def analyze(tree: ast.Module, text: str, path: Path, keys: Container[EntryPointKey] | None = None) -> Program:
     """Run the model on one file, or only by some ``ways`` into it."""
     program = Program(tree, text, path)
     relevance = Relevance(tree, text)
@@ -407,19 +409,19 @@ def analyze(tree: ast.Module, text: str, path: Path, ways: Container[Way] | None
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, RECURSION))
     try:
-        _fill(program, relevance, ways)
+        _fill(program, relevance, keys)
     finally:
         sys.setrecursionlimit(limit)
     return program
 
 
-def _fill(program: Program, relevance: Relevance, ways: Container[Way] | None) -> None:
+def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey] | None) -> None:
     tree = program.tree
-    messages = program.told
+    messages = program.reported
     allowance = Allowance(max(ALLOWED, ALLOWED_BY_LINE * _last_line(tree)))
     program.allowances.append(allowance)
     entered: set[ast.AST] = set()
-    at_once = ways is None or ("", MODULE) in ways
+    at_once = keys is None or ("", MODULE) in keys
     if at_once and any(relevance.differentiates(s) for s in tree.body if not isinstance(s, DEFINITIONS)):
 
         def execute(run: Run) -> None:
@@ -446,11 +448,11 @@ def _fill(program: Program, relevance: Relevance, ways: Container[Way] | None) -
             known = met.copy()
         if not asked and definition not in entered:
             asked = True
-            if ways is None or ("", SCRIPTED) in ways:
+            if keys is None or ("", SCRIPTED) in keys:
                 program.entries += called(program, relevance, messages)
         cls = relevance.classes.get(definition)
         owner = cls.name if cls is not None else ""
-        if ways is not None and (owner, definition.name) not in ways:
+        if keys is not None and (owner, definition.name) not in keys:
             continue
         surroundings = surroundings or Surroundings(tree, relevance)
 
@@ -485,19 +487,19 @@ MODULE = "<module>"
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def called(program: Program, relevance: Relevance, messages: list[str]) -> Iterator[Entry]:
+def called(program: Program, relevance: Relevance, messages: list[str]) -> Iterator[EntryPoint]:
     """The way into a file by the scripts that import it: all that come to a mistake have to bear it out."""
     path = os.path.abspath(program.path)
     scripts = callers.scripts(path)
     scripts.sort(key=lambda script: not relevance.join_caller(script.path, script.relevance))
     relevance.cleared_elsewhere = cache(partial(callers.clears, path))
-    entry: Entry | None = None
+    entry: EntryPoint | None = None
     offered = 0
-    ways: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
-    ways += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, Definition)]
+    keys: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
+    keys += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, Definition)]
     allowance = Allowance(LED_IN)
     program.allowances.append(allowance)
-    for script, function in ways:
+    for script, function in keys:
         if not allowance.left:
             break
         if function is not None:
@@ -549,7 +551,7 @@ def _wrong_turn(run: Run) -> ast.AST | None:
     return next((site for site in (*run.refused[-1:], *run.precluding) if site not in avoided), None)
 
 
-def _trains_here(entry: Entry) -> bool:
+def _trains_here(entry: EntryPoint) -> bool:
     """Whether anything is differentiated in this very file."""
     return any(
         isinstance(event, Backward) and getattr(event.site, "lineno", 0) > 0
@@ -610,13 +612,13 @@ def explore(
     unset: bool = False,
     alone: bool = False,
     otherwise: Callable[[Run], None] | None = None,
-) -> Entry:
+) -> EntryPoint:
     """Make the main run, and the runs that answer undecided conditions the other way, or it ``alone``.
 
     In runs that are ``unset``, as a ``main`` run that is given is, no option of the command line is given.
     One more is started ``otherwise``.
     """
-    entry = Entry(name, node)
+    entry = EntryPoint(name, node)
     unset = unset or main is not None
 
     def make(scenario: Scenario, start: Callable[[Run], None] = start) -> Run:
@@ -709,7 +711,7 @@ def explore(
 
 
 def _varies(site: ast.AST, run: Run) -> bool:
-    """Whether the answer to an undecided condition may differ from pass to pass."""
+    """Whether the answer to an undecided condition may differ from iteration to iteration."""
     keys = run.undecided[site]
     return None in keys or len(set(keys)) > 1
 
@@ -812,7 +814,7 @@ def _base(target: ast.expr, assigned: set[str]) -> bool:
 
 def _budget(tree: ast.Module) -> int:
     """The budget of a run from the top: a long file may be long for no other reason than its length."""
-    return max(BUDGET, PASSES * _last_line(tree))
+    return max(BUDGET, PER_LINE * _last_line(tree))
 
 
 def _last_line(tree: ast.Module) -> int:
@@ -900,7 +902,7 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
 
 
 def run_entry(run: Run, surroundings: Surroundings, definition: Definition, otherwise: bool = False) -> None:
-    """Call a function or method of the file as somebody outside would, with unknown arguments.
+    """Call a function or method of the file as an outside caller would, with unknown arguments.
 
     Called ``otherwise`` than the file does, what has a default is unknown as well.
     """
@@ -936,19 +938,20 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
     for number in range(1 if once else CALLS):
         if number:
             _between_calls(run, cls, instance, definition)
-        run.path = ((definition, number),)
+        run.loops = ((definition, number),)
         if number:
             names = {f"self.{k}": v for k, v in carried_attributes(instance).items()}
-            run.carried[definition, run.path] = names
+            run.carried[definition, run.loops] = names
         else:
             run.before[definition, ()] = {f"self.{k}": v for k, v in named(instance.attributes).items()}
         result = call_function(run, method.bind(instance), Call([], keywords, definition))
         _hand_back(run, result, instance)
-    run.path = ()
+    run.loops = ()
 
 
 def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
-    """Call what somebody outside has to call first: the method that makes the optimizer of another one.
+    """Call what an outside caller has to call first: the method that creates the optimizer which another one
+    uses.
 
     Of lists and dicts that are empty at first nobody knows what they hold by then.
     """
@@ -1019,7 +1022,7 @@ def _settings(definition: Definition, absent: bool = False) -> dict[str, Argumen
         *((a, default) for a, default in zip(spec.kwonlyargs, spec.kw_defaults) if default is not None),
     ]
     return {
-        a.arg: (Opaque(a.arg), ast.Name(a.arg, ast.Load()))
+        a.arg: (Unknown(a.arg), ast.Name(a.arg, ast.Load()))
         for a, default in defaults
         if not absent or (isinstance(default, ast.Constant) and default.value is None)
     }
@@ -1071,7 +1074,7 @@ def _forget_modes(run: Run, variables: dict[str, Value]) -> None:
 
 
 def _hand_back(run: Run, result: Value, instance: Module | Instance | None = None) -> None:
-    """A caller outside the file has the result in hand, the object and the variables of the file.
+    """The result escapes to a caller outside the file, as do the object and the variables of the file.
 
     He may traverse their graphs; what a generator yields is his in the same way.
     """
@@ -1087,7 +1090,7 @@ def carried_attributes(instance: Module | Instance) -> dict[str, Value]:
 
 
 def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
-    """Between two calls somebody outside may clear gradients, or reset what another method resets.
+    """Between two calls an outside caller may clear gradients, or reset what another method resets.
 
     The gradients of an optimizer that the class makes for itself, and for known networks, are its own
     business, unless something else in the file clears gradients. So are those of networks that were handed
@@ -1112,7 +1115,7 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
             if function.node in run.entered or function.name == "__init__":
                 continue
             if _assigns(function.node, top):
-                instance.attributes[top] = Opaque(top)
+                instance.attributes[top] = Unknown(top)
 
 
 def _trains_by_itself(run: Run, optimizer: OptimizerState) -> bool:
@@ -1128,7 +1131,7 @@ def _trains_by_itself(run: Run, optimizer: OptimizerState) -> bool:
 
 
 def _handed_in(optimizer: OptimizerState) -> bool:
-    """Whether it has networks that somebody handed in: their blocks were made where they were asked for."""
+    """Whether it owns networks that were passed in: their blocks were created on first use."""
     return any(_asked_for(leaf.created) for leaf in optimizer.owned())
 
 
@@ -1194,4 +1197,4 @@ def _has_relevant_loop(definition: Definition, run: Run) -> bool:
     )
 
 
-__all__ = ["BUDGET", "CALLS", "Elsewhere", "Entry", "Program", "analyze"]
+__all__ = ["BUDGET", "CALLS", "Elsewhere", "EntryPoint", "Program", "analyze"]

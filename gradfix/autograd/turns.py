@@ -1,4 +1,4 @@
-"""Whose turn it is: steps that come where another optimizer's loss has just been differentiated."""
+"""Alternating optimizers: steps that follow the backward of another optimizer's loss."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, OptimizerState, Step, ZeroGrad, unseen
-from gradfix.autograd.questions import answered, backwards, between, steps, steps_in, zeros
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import answered, backwards, between, steps, steps_in, zeros
 from gradfix.autograd.values import Optimizer
 
 
@@ -26,9 +26,9 @@ class Misdirected:
 
     def losses(self) -> list[Backward]:
         """What is differentiated for the step, since the one before."""
-        path = self.step.path
+        path = self.step.loops
         found = between(backwards(self.run), self._since(), self.step.serial)
-        return [loss for loss in found if loss.accumulates and loss.path == path]
+        return [loss for loss in found if loss.accumulates and loss.loops == path]
 
     def own(self) -> list[Backward]:
         """What its optimizer consumes at its other steps, for the first time."""
@@ -38,23 +38,23 @@ class Misdirected:
     def clearings(self) -> Iterator[ZeroGrad]:
         """Where optimizers clear their gradients for this loss, since the step before."""
         for zero in between(zeros(self.run), self._since(), self.step.serial):
-            if zero.path == self.step.path and isinstance(zero.target, Optimizer):
+            if zero.loops == self.step.loops and isinstance(zero.target, Optimizer):
                 yield zero
 
     def cleared_for_it(self) -> bool:
         """Whether the gradients of the one that should step are cleared for the loss, and not this one's."""
-        path = self.step.path
+        path = self.step.loops
         cleared = {
             leaf
             for zero in between(zeros(self.run), self._since(), self.step.serial)
-            if zero.path == path
+            if zero.loops == path
             for leaf in zero.leaves
         }
         return cleared >= set(self.meant.owned()) and cleared.isdisjoint(self.step.optimizer.owned())
 
     def _since(self) -> int:
-        """When the step before was made, in the same pass."""
-        made = steps_in(self.run, self.step.path)
+        """When the step before was made, in the same iteration."""
+        made = steps_in(self.run, self.step.loops)
         at = bisect_left(made, self.step.serial, key=lambda s: s.serial)
         return made[at - 1].serial if at else -1
 
@@ -69,9 +69,9 @@ def misdirected(run: Run, step: Step) -> Misdirected | None:
     alone, and that one steps where a loss for this one has been differentiated.
     """
     states = [optimizer.state for optimizer in run.optimizers]
-    if len(states) < 2 or run.strangers or step.doubtful or step.scaler is not None:
+    if len(states) < 2 or run.external_optimizers or step.doubtful or step.scaler is not None:
         return None
-    if any(not s.groups_known or s.escaped or s.wrapped or s.stranger for s in states):
+    if any(not s.groups_known or s.escaped or s.wrapped or s.external for s in states):
         return None
     return _never_stepped(run, step) or _swapped(run, step)
 
@@ -79,10 +79,10 @@ def misdirected(run: Run, step: Step) -> Misdirected | None:
 def _never_stepped(run: Run, step: Step) -> Misdirected | None:
     """A step where another optimizer's loss has been differentiated, and that one never steps."""
     idle = [o.state for o in run.optimizers if not o.state.steps]
-    path, mine = step.path, [s for s in step.optimizer.steps if s.site is not step.site and _fresh(s)]
+    path, mine = step.loops, [s for s in step.optimizer.steps if s.site is not step.site and _fresh(s)]
     if not idle or not mine:
         return None
-    losses = [b for b in backwards(run) if b.accumulates and b.path == path and b.serial < step.serial]
+    losses = [b for b in backwards(run) if b.accumulates and b.loops == path and b.serial < step.serial]
     for loss in reversed(losses):
         meant = [state for state in idle if any(loss.reached.get(leaf) for leaf in state.owned())]
         if not meant:
@@ -92,7 +92,7 @@ def _never_stepped(run: Run, step: Step) -> Misdirected | None:
         stray, fresh = Misdirected(run, step, loss, meant[0]), set(_fresh(step))
         if not fresh:
             return stray
-        earlier = any(s.path == path and s.serial < step.serial and loss not in _fresh(s) for s in mine)
+        earlier = any(s.loops == path and s.serial < step.serial and loss not in _fresh(s) for s in mine)
         return stray if fresh == {loss} and earlier and stray.cleared_for_it() else None
     return None
 
@@ -111,8 +111,10 @@ def _swapped(run: Run, step: Step) -> Misdirected | None:
     if any(len({s.site for s in state.steps}) != 1 for state in (step.optimizer, meant)):
         return None
     for theirs in meant.steps:
-        around = min(len(theirs.path), len(step.path))
-        for loss in _since_the_step_before(run, theirs) if theirs.path[:around] == step.path[:around] else ():
+        around = min(len(theirs.loops), len(step.loops))
+        for loss in (
+            _since_the_step_before(run, theirs) if theirs.loops[:around] == step.loops[:around] else ()
+        ):
             if loss not in losses and any(sure and leaf in owned for leaf, sure in loss.reached.items()):
                 stray = Misdirected(run, step, losses[-1], meant)
                 stray.partner = Misdirected(run, theirs, loss, step.optimizer, stray)
@@ -125,17 +127,18 @@ def swapped(run: Run, step: Step) -> bool:
     found = misdirected(run, step)
     if found is not None:
         return found.partner is not None
-    strays = (misdirected(run, other) for other in steps_in(run, step.path) if other is not step)
+    strays = (misdirected(run, other) for other in steps_in(run, step.loops) if other is not step)
     return any(one is not None and one.partner is not None and one.partner.step is step for one in strays)
 
 
 def _since_the_step_before(run: Run, step: Step) -> list[Backward]:
-    """The losses of its pass that are differentiated between the last step of any optimizer and this one."""
+    """The losses of its iteration that are differentiated between the last step of any optimizer and this
+    one."""
     made = steps(run)
     at = bisect_left(made, step.serial, key=lambda s: s.serial)
     since = made[at - 1].serial if at else -1
     losses = [b for b in between(backwards(run), since, step.serial) if b.accumulates]
-    known = all(loss.path == step.path and loss.certain and not loss.caught for loss in losses)
+    known = all(loss.loops == step.loops and loss.certain and not loss.caught for loss in losses)
     return losses if known and any(_comes_off(run, loss, step) for loss in losses) else []
 
 
@@ -146,10 +149,10 @@ def _comes_off(run: Run, loss: Backward, step: Step) -> bool:
 
 
 def _fresh(step: Step) -> list[Backward]:
-    """What a step consumes of its own pass for the first time."""
+    """What a step consumes of its own iteration for the first time."""
     return [
         backward
         for held in step.consumed.values()
         for backward, (_, before) in held.items()
-        if not before and backward.path[: len(step.path)] == step.path
+        if not before and backward.loops[: len(step.loops)] == step.loops
     ]

@@ -1,4 +1,4 @@
-"""What the model has not seen of a program: where it says nothing, and that is no verdict.
+"""What the model has not followed in a program: no findings there do not mean that it is correct.
 
 A backward counts as seen if a finished run of the model came to it and knew which parameters it reaches, and
 which optimizer takes what it leaves there. Of any other the codemods cannot say anything, and nobody should
@@ -27,7 +27,7 @@ class _Seen(enum.IntEnum):
 
     ALL = enum.auto()
     STRANGER = enum.auto()
-    """What steps was handed in by somebody whom nobody can see."""
+    """The optimizer that steps was passed in by a caller that is not seen."""
     BLIND = enum.auto()
     """Which parameters it reaches is not known."""
     SUBSTITUTED = enum.auto()
@@ -38,7 +38,7 @@ class _Seen(enum.IntEnum):
 def unanalysed(program: Program) -> tuple[Unanalysed, ...]:
     """The functions, and the loops outside of functions, in which something is differentiated unseen."""
     seen = _seen(program)
-    # Of what comes behind an error in the forward somebody can ask when that is mended.
+    # What follows an error in the forward is analysed when that is fixed.
     stopped = any(run.refused_write for entry in program.entries for run in entry.runs[:1])
     missed: dict[ast.AST, list[tuple[ast.Call, _Seen]]] = {}
     for call in walk(program.tree):
@@ -47,7 +47,7 @@ def unanalysed(program: Program) -> tuple[Unanalysed, ...]:
             if degree is not _Seen.ALL and not (stopped and degree is _Seen.NOTHING):
                 missed.setdefault(_place(program, call), []).append((call, degree))
     return tuple(
-        _told(program, place, *max(calls, key=lambda one: (one[1], -one[0].lineno)))
+        _unanalysed(program, place, *max(calls, key=lambda one: (one[1], -one[0].lineno)))
         for place, calls in missed.items()
     )
 
@@ -85,7 +85,7 @@ def _degree(event: Backward, takers: dict[Backward, list[Step]]) -> _Seen:
     if not event.certain or not any(event.reached.values()):
         return _Seen.BLIND
     steps = takers.get(event, ())
-    if steps and all(step.optimizer.stranger for step in steps):
+    if steps and all(step.optimizer.external for step in steps):
         return _Seen.STRANGER
     return _Seen.ALL
 
@@ -101,7 +101,7 @@ def _place(program: Program, call: ast.Call) -> ast.AST:
     return place
 
 
-def _told(program: Program, place: ast.AST, call: ast.Call, degree: _Seen) -> Unanalysed:
+def _unanalysed(program: Program, place: ast.AST, call: ast.Call, degree: _Seen) -> Unanalysed:
     name = _name(program, place)
     match degree:
         case _Seen.NOTHING:
@@ -158,8 +158,8 @@ def _of_torch(function: ast.Attribute) -> bool:
 
 
 def _budget(program: Program) -> tuple[str, str]:
-    told = next((message for message in program.messages if "stopped" in message), "the analysis was cut off")
-    return told, RUN_IT
+    why = next((message for message in program.messages if "stopped" in message), "the analysis was cut off")
+    return why, RUN_IT
 
 
 def _why_not_reached(program: Program, place: ast.AST, call: ast.Call) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What a program binds in branches only: a run that takes none of them cannot read it.
+"""Variables that are bound in some branches only: a run that takes none of them cannot read them.
 
 A further run answers a condition the other way. Where that leaves out every branch that binds a variable or
 an attribute (``if args.model == "a": net = A()``, ``elif args.model == "b": net = B()``) and the program

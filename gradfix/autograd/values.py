@@ -1,7 +1,7 @@
 """What the model knows of a Python value: the domain in which training code is interpreted.
 
 A value is either known in full (a constant, a container of known length, a function of the same file),
-known as far as autograd is concerned (a tensor, a network, an optimizer), or :class:`Opaque`. An opaque
+known as far as autograd is concerned (a tensor, a network, an optimizer), or :class:`Unknown`. An opaque
 value learns its role from how it is used: what hands its ``parameters()`` to an optimizer is a network.
 """
 
@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
-from gradfix.autograd.counting import ARITHMETIC, NUMBER, Pass, Term
 from gradfix.autograd.graph import Cut, Leaf, Node, OptimizerState, Storage, Tri
+from gradfix.autograd.iteration_numbers import ARITHMETIC, NUMBER, LoopIteration, Term
 
 LARGEST = 10_000
 """How many values a list or dict holds, with those in what it holds as often as it holds them.
@@ -50,7 +50,7 @@ TRUE = Const(True)
 FALSE = Const(False)
 
 
-class Opaque(Value):
+class Unknown(Value):
     """A value the model does not know.
 
     ``node`` is set where tensors with a graph went into it. Where it is not, it may still have one that is
@@ -78,7 +78,7 @@ class Opaque(Value):
         "storage",
     )
 
-    def __init__(self, label: str = "", node: Node | None = None, parent: Opaque | None = None) -> None:
+    def __init__(self, label: str = "", node: Node | None = None, parent: Unknown | None = None) -> None:
         self.label = label
         self.node = node
         self.requires: Tri = None if node is not None else False
@@ -97,7 +97,7 @@ class Opaque(Value):
         self.made_from: Module | None = None
         """A network that was handed to what made it: it may be that network, or hold parts of it."""
         self.made = False
-        """The result of a call, as against what somebody else holds too: an argument, say."""
+        """The result of a call, which nothing else refers to, in contrast to an argument."""
         self.storage: Storage | None = None
         """Its memory, once a graph has saved it."""
         self.handed: tuple[ast.AST, Params] | None = None
@@ -106,14 +106,14 @@ class Opaque(Value):
         """What it is, once it has stepped or cleared gradients."""
 
     def __getattr__(self, name: str) -> Any:
-        """The attributes, as soon as somebody asks for them: of most unknown values nobody does."""
+        """The attributes, made on first access: most unknown values never need them."""
         if name != "attributes":
             raise AttributeError(name)
         self.attributes: dict[str, Value] = {}
         return self.attributes
 
     def has_attributes(self) -> bool:
-        """Whether anybody has asked for one."""
+        """Whether any attribute was accessed."""
         try:
             object.__getattribute__(self, "attributes")
         except AttributeError:
@@ -140,7 +140,7 @@ class Opaque(Value):
 
     def stateless(self) -> bool:
         """Whether it is a network of a library, or a part of one, into which the project has put no other."""
-        root: Opaque | None = self
+        root: Unknown | None = self
         while root is not None and not root.library:
             root = root.parent
         return root is not None and not self._altered()
@@ -148,7 +148,7 @@ class Opaque(Value):
     def _altered(self) -> bool:
         """Whether something of the project's own has been put into it: a layer of torch's keeps nothing."""
         return any(
-            value._altered() if isinstance(value, Opaque) else not is_plain(value)
+            value._altered() if isinstance(value, Unknown) else not is_plain(value)
             for value in self.attributes.values()
         )
 
@@ -158,10 +158,10 @@ class Opaque(Value):
             root = root.parent
         return root.made
 
-    def _adopt(self, value: Opaque) -> None:
+    def _adopt(self, value: Unknown) -> None:
         assert self.leaf is not None
         for child in value.attributes.values():
-            if isinstance(child, Opaque):
+            if isinstance(child, Unknown):
                 if child.leaf is not None:
                     if child.leaf not in self.leaf.family():
                         self.leaf.children.append(child.leaf)
@@ -169,35 +169,35 @@ class Opaque(Value):
                     self._adopt(child)
 
 
-class Index(Opaque):
+class Index(Unknown):
     """A number that a loop of unknown length counts, or that is computed from one.
 
-    The passes that are run are the first ones, so ``number`` is what it is in this very pass. What a
-    later pass would make of it is left open: see :func:`gradfix.autograd.interpreter.conditions.now`.
+    The iterations that are run are the first ones, so ``number`` is what it is in this very iteration. What a
+    later iteration would make of it is left open: see :func:`gradfix.autograd.interpreter.conditions.now`.
     """
 
     __slots__ = ("counts", "number", "passed", "term")
 
     def __init__(
-        self, number: float, counts: bool = True, passed: Pass | None = None, term: Term = NUMBER
+        self, number: float, counts: bool = True, passed: LoopIteration | None = None, term: Term = NUMBER
     ) -> None:
         super().__init__("index")
         self.number = number
         self.graphless = True
         self.counts = counts
-        """Whether it goes up with every pass, as against what is computed from it in another way."""
+        """Whether it goes up with every iteration, as against what is computed from it in another way."""
         self.passed = passed
-        """The pass whose number it is computed from, if it is one alone."""
+        """The iteration whose number it is computed from, if it is one alone."""
         self.term = term
         """How it is computed from that."""
 
 
-class Condition(Opaque):
-    """A comparison of such numbers: ``holds`` in this very pass, and perhaps not in another."""
+class Condition(Unknown):
+    """A comparison of such numbers: ``holds`` in this very iteration, and perhaps not in another."""
 
     __slots__ = ("holds", "passed", "term")
 
-    def __init__(self, holds: bool, passed: Pass | None = None, term: Term = NUMBER) -> None:
+    def __init__(self, holds: bool, passed: LoopIteration | None = None, term: Term = NUMBER) -> None:
         super().__init__("condition")
         self.graphless = True
         self.holds = holds
@@ -349,7 +349,7 @@ def _leaves_below(value: Value, seen: set[int]) -> list[Leaf]:
         return value.leaves(seen)
     if isinstance(value, Tensor) and value.leaf is not None and value.leaf.label.startswith("parameter"):
         return [value.leaf]
-    if isinstance(value, Opaque) and value.leaf is not None:
+    if isinstance(value, Unknown) and value.leaf is not None:
         return [value.leaf]
     return []
 
@@ -434,7 +434,7 @@ class Mapping(Value):
 
     def fresh(self, key: str) -> Value:
         """What it gives for a key of which nobody has seen what it holds."""
-        return Opaque(key)
+        return Unknown(key)
 
 
 class Lists(Mapping):
@@ -752,7 +752,7 @@ class Scaler(Value):
         self.enabled = enabled
 
 
-class Array(Opaque):
+class Array(Unknown):
     """An array of numpy: what is put into it becomes numbers, and no graph is kept."""
 
     __slots__ = ()
@@ -762,7 +762,7 @@ class Array(Opaque):
         self.graphless = True
 
 
-class Schedule(Opaque):
+class Schedule(Unknown):
     """A scheduler of torch's kind: it sets the learning rate of an optimizer, and leaves gradients alone."""
 
     __slots__ = ("optimizer_state", "resumed")
@@ -784,7 +784,7 @@ class Namespace(Value):
         self.frame = frame
 
 
-class Iteration(Value):
+class LazyIterable(Value):
     """``zip``, ``enumerate``, ``reversed`` and the like, not yet run."""
 
     __slots__ = ("kind", "parts", "start")
@@ -840,12 +840,12 @@ def is_plain(value: Value) -> bool:
     return True
 
 
-def data(label: str, *computed_of: Value) -> Opaque:
+def data(label: str, *computed_of: Value) -> Unknown:
     """A value of which nothing is known but that it has no graph: a number, a text, a size, an array.
 
     Where what it was computed of had one, that has ended here or earlier.
     """
-    value = Opaque(label)
+    value = Unknown(label)
     value.graphless = True
     value.lost = lost_in(computed_of)
     return value
@@ -853,7 +853,7 @@ def data(label: str, *computed_of: Value) -> Opaque:
 
 def hides_graph(value: Value, depth: int = 3) -> bool:
     """Whether a value is, or a container holds, something unknown that may have a graph which is not seen."""
-    if isinstance(value, Opaque):
+    if isinstance(value, Unknown):
         return value.node is None and not value.graphless
     if depth and isinstance(value, (Sequence, Mapping)):
         items = value.items if isinstance(value, Sequence) else value.items.values()
@@ -866,7 +866,7 @@ def lost_in(values: Iterable[Value], depth: int = 3) -> Cut | None:
     for value in values:
         if value.__class__ is Const:
             continue
-        if isinstance(value, (Tensor, Opaque)):
+        if isinstance(value, (Tensor, Unknown)):
             if value.lost is not None:
                 return value.lost
         elif depth and isinstance(value, (Sequence, Mapping)):
@@ -877,11 +877,11 @@ def lost_in(values: Iterable[Value], depth: int = 3) -> Cut | None:
     return None
 
 
-def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:
+def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Unknown]:
     """The tensors in a value or in the containers it is made of (opaque ones only if they carry a graph)."""
     if isinstance(value, Tensor):
         return [value]
-    if isinstance(value, Opaque):
+    if isinstance(value, Unknown):
         return [value] if value.node is not None else []
     if depth == 0:
         return []
@@ -889,7 +889,7 @@ def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:
         return [t for item in value.items for t in tensors_in(item, depth - 1)]
     if isinstance(value, Mapping):
         return [t for item in value.items.values() for t in tensors_in(item, depth - 1)]
-    if isinstance(value, Iteration):
+    if isinstance(value, LazyIterable):
         return [t for part in value.parts for t in tensors_in(part, depth - 1)]
     if isinstance(value, Instance) and value.inherited is not None:
         return tensors_in(value.inherited, depth - 1)
@@ -897,9 +897,9 @@ def tensors_in(value: Value, depth: int = 4) -> list[Tensor | Opaque]:
 
 
 def graphs_in(values: Iterable[Value]) -> list[Node]:
-    """The graphs that who has some values in hand can differentiate.
+    """The graphs that are reachable from some values, and so can be differentiated by code that has them.
 
-    He gets at what containers and objects hold, at what functions close over, and at what they are bound to.
+    Reachable is what containers and objects hold, what functions close over, and what they are bound to.
     """
     found: list[Node] = []
     seen: set[int] = set()
@@ -909,16 +909,16 @@ def graphs_in(values: Iterable[Value]) -> list[Node]:
         if value.__class__ is Const or id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, (Tensor, Opaque)):
+        if isinstance(value, (Tensor, Unknown)):
             if value.node is not None:
                 found.append(value.node)
         if isinstance(value, Sequence):
             work += value.items
-        elif isinstance(value, Iteration):
+        elif isinstance(value, LazyIterable):
             work += value.parts
         elif isinstance(value, Mapping):
             work += value.items.values()
-        elif isinstance(value, (Opaque, Module, Instance)):
+        elif isinstance(value, (Unknown, Module, Instance)):
             work += value.attributes.values()
             if isinstance(value, Instance) and value.inherited is not None:
                 work.append(value.inherited)
@@ -934,7 +934,7 @@ def graphs_in(values: Iterable[Value]) -> list[Node]:
 
 def _holds_nothing(value: Value) -> bool:
     """Whether something unknown, as most of what unseen code is handed is, leads to nothing else."""
-    if value.__class__ is not Opaque:
+    if value.__class__ is not Unknown:
         return False
     if value.node is not None or value.leaf is not None or value.made_from is not None:
         return False
@@ -942,11 +942,11 @@ def _holds_nothing(value: Value) -> bool:
 
 
 REACHED = 1_000
-"""How many values are gone through that somebody gets at; who has more in hand has a network, say."""
+"""How many values are searched for graphs; what holds more is taken to hold a network."""
 
 
 def in_reach(values: Iterable[Value]) -> tuple[list[Node], bool]:
-    """The graphs that who has some values in hand can differentiate, and whether parameters are within reach.
+    """The graphs that are reachable from some values, and whether parameters are.
 
     Besides what :func:`graphs_in` finds, these are what a function mentions, which can be called, the
     parameters of a network or an optimizer, and the network that something unknown was made from. Parameters
@@ -969,7 +969,7 @@ def in_reach(values: Iterable[Value]) -> tuple[list[Node], bool]:
                 leaves = [value.leaf] if value.leaf is not None else []
                 if value.node is not None and value.requires is not False:
                     found.append(value.node)
-            case Opaque():
+            case Unknown():
                 leaves = [value.leaf] if value.leaf is not None else []
                 if value.node is not None:
                     found.append(value.node)
@@ -1041,15 +1041,15 @@ def fold(op: ast.operator, left: Any, right: Any) -> Value:
     """Python's arithmetic on constants, within bounds (no huge strings or numbers)."""
     function = ARITHMETIC.get(op.__class__)
     if function is None:
-        return Opaque()
+        return Unknown()
     if isinstance(left, str) and isinstance(op, ast.Mod):
         return spelled(left, lambda: left % right, len(left) + left.count("%") * length(right))
     if isinstance(left, (str, bytes, tuple)) or isinstance(right, (str, bytes, tuple)):
         if not isinstance(op, ast.Add) or length(left) + length(right) > LONGEST:
-            return Opaque()
+            return Unknown()
     elif isinstance(left, int) and isinstance(right, int) and max(abs(left), abs(right)) > 1 << 64:
-        return Opaque()
+        return Unknown()
     try:
         return Const(function(left, right))
     except Exception:
-        return Opaque()
+        return Unknown()

@@ -1,4 +1,4 @@
-"""What a person who has never heard of a mistake needs to know of it: the same for every repository."""
+"""Advice for reviewers who do not know a mistake: the same for every repository."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from gradfix.bot.config import REBUILD, BotConfig
 from gradfix.bot.markdown import cell, code, fence, one_line, plain, prose, unlinked
 from gradfix.bot.plan import PlanFile
 from gradfix.bot.proof import count, folded, items, outcome_of, proof, standins, without
-from gradfix.bot.replay import Rewritten, Step
+from gradfix.bot.replay import ReplayedRewrite, Rewritten
 from gradfix.core.codemod import Effect, Severity
 from gradfix.pipeline.results import Outcome
 from gradfix.report.excerpt import excerpt
@@ -70,21 +70,21 @@ def words(
     return Words(title, state.marked(title, body, keys, facts), message, keys, facts, patch)
 
 
-def _facts(steps: Sequence[Step], base: str) -> str:
+def _facts(steps: Sequence[ReplayedRewrite], base: str) -> str:
     """A digest of what a reviewer would want to be told anew: outcomes, verdicts, what was made up, and what
     the branch is built on."""
-    told = [base]
+    wording = [base]
     for step in steps:
         checks = items((step.rewrite.certificate or {}).get("checks"))
         verdicts = [f"{one.get('name')} {one.get('subject')} {one.get('verdict')}" for one in checks]
-        told += [step.key.digest, step.rewrite.outcome, *sorted(verdicts), *sorted(standins(step.rewrite))]
-    return state.digest_of("\n".join(told))
+        wording += [step.key.digest, step.rewrite.outcome, *sorted(verdicts), *sorted(standins(step.rewrite))]
+    return state.digest_of("\n".join(wording))
 
 
 # ---------------------------------------------------------------------------- title and commit
 
 
-def title_of(steps: Sequence[tuple[Rewritten, Step]]) -> str:
+def title_of(steps: Sequence[tuple[Rewritten, ReplayedRewrite]]) -> str:
     """A conventional title: ``fix(train): detach fake``."""
     effects = {step.attempt.fix.effect for _, step in steps}
     kind = "perf" if effects == {Effect.PRESERVES} else "fix"
@@ -103,14 +103,17 @@ def title_of(steps: Sequence[tuple[Rewritten, Step]]) -> str:
 
 
 def _message(
-    title: str, steps: Sequence[tuple[Rewritten, Step]], keys: Iterable[state.Key], settings: BotConfig
+    title: str,
+    steps: Sequence[tuple[Rewritten, ReplayedRewrite]],
+    keys: Iterable[state.Key],
+    settings: BotConfig,
 ) -> str:
-    told = []
+    wording = []
     for file, step in steps:
         place = f"{file.path}, line {step.attempt.finding.span.line}"
-        told += [f"{plain(place)}: {plain(step.attempt.finding.message)}", ""]
+        wording += [f"{plain(place)}: {plain(step.attempt.finding.message)}", ""]
     sign = f"Signed-off-by: {settings.author}\n" if settings.sign_off else ""
-    lines = "\n".join(told[:100]).rstrip()
+    lines = "\n".join(wording[:100]).rstrip()
     return f"{title}\n\n{lines}\n\n{sign}{state.trailers(keys)}"
 
 
@@ -118,7 +121,7 @@ def _message(
 
 
 def _fitting(
-    steps: Sequence[tuple[Rewritten, Step]], base: str, plan: PlanFile, gradfix_url: str | None
+    steps: Sequence[tuple[Rewritten, ReplayedRewrite]], base: str, plan: PlanFile, gradfix_url: str | None
 ) -> str:
     """The body with as many rewrites explained in full as there is room for."""
     check = [_commands(steps, plan, gradfix_url), *_moved_on(steps, base, plan)]
@@ -130,7 +133,7 @@ def _fitting(
     return "\n\n".join([*_parts(steps, 0), *end])[:LIMIT]
 
 
-def _parts(steps: Sequence[tuple[Rewritten, Step]], shown: int) -> Iterator[str]:
+def _parts(steps: Sequence[tuple[Rewritten, ReplayedRewrite]], shown: int) -> Iterator[str]:
     if len(steps) > 1:
         yield _summary(steps)
         yield _table(steps)
@@ -143,17 +146,17 @@ def _parts(steps: Sequence[tuple[Rewritten, Step]], shown: int) -> Iterator[str]
         yield f"{count(rest, 'more change')} {'is' if rest == 1 else 'are'} only in the table."
 
 
-def _summary(steps: Sequence[tuple[Rewritten, Step]]) -> str:
+def _summary(steps: Sequence[tuple[Rewritten, ReplayedRewrite]]) -> str:
     paths = list(dict.fromkeys(file.path for file, _ in steps))
     where = code(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
     outcomes = [outcome_of(step.rewrite) for _, step in steps]
-    told = ", ".join(f"{outcomes.count(one)} {one}" for one in dict.fromkeys(outcomes))
+    wording = ", ".join(f"{outcomes.count(one)} {one}" for one in dict.fromkeys(outcomes))
     if len(set(outcomes)) == 1:
-        told = f"{'both' if len(steps) == 2 else f'all {len(steps)}'} {outcomes[0]}"
-    return f"This fixes {len(steps)} gradient mistakes in {where}: **{told}**."
+        wording = f"{'both' if len(steps) == 2 else f'all {len(steps)}'} {outcomes[0]}"
+    return f"This fixes {len(steps)} gradient mistakes in {where}: **{wording}**."
 
 
-def _table(steps: Sequence[tuple[Rewritten, Step]]) -> str:
+def _table(steps: Sequence[tuple[Rewritten, ReplayedRewrite]]) -> str:
     rows = ["| where | mistake | severity | fix | effect | outcome |", "|---|---|---|---|---|---|"]
     for file, step in steps[:100]:
         place = code(f"{file.path}:{step.attempt.finding.span.line}", 120)
@@ -167,7 +170,7 @@ def _table(steps: Sequence[tuple[Rewritten, Step]]) -> str:
     return "\n".join(rows)
 
 
-def _explained(file: Rewritten, step: Step) -> Iterator[str]:
+def _explained(file: Rewritten, step: ReplayedRewrite) -> Iterator[str]:
     """What happens, why, what mends it, and how sure that is."""
     finding, fix = step.attempt.finding, step.attempt.fix
     said = _said(step)
@@ -182,16 +185,16 @@ def _explained(file: Rewritten, step: Step) -> Iterator[str]:
     yield f"{where}{_sentence(finding.message)} {why(fix)}"
     yield fence(_excerpt(step), "text")
     yield f"**Severity:** {_severity(step)} ({code(finding.code)})."
-    told = f"**The fix:** {prose(fix.message)}. {behaviour(fix)}"
-    yield f"{told}\n\n{other}" if (other := choice(finding.code)) else told
+    wording = f"**The fix:** {prose(fix.message)}. {behaviour(fix)}"
+    yield f"{wording}\n\n{other}" if (other := choice(finding.code)) else wording
     yield from proof(step)
 
 
-def _severity(step: Step) -> str:
+def _severity(step: ReplayedRewrite) -> str:
     return str(step.attempt.finding.severity or Severity.ERROR)
 
 
-def _said(step: Step) -> str:
+def _said(step: ReplayedRewrite) -> str:
     """What autograd said when the original was run: its sentence, without hints."""
     runs = items((step.rewrite.certificate or {}).get("runs"))
     said = next((str(run.get("error") or "") for run in runs if run.get("version") == "before"), "")
@@ -199,11 +202,11 @@ def _said(step: Step) -> str:
 
 
 def _sentence(text: str) -> str:
-    told = prose(text)
-    return f"{told[:1].upper()}{told[1:]}."
+    wording = prose(text)
+    return f"{wording[:1].upper()}{wording[1:]}."
 
 
-def _excerpt(step: Step) -> str:
+def _excerpt(step: ReplayedRewrite) -> str:
     """The lines that the finding speaks of, marked."""
     rows = excerpt(step.before.lines, step.attempt.finding)
     width = len(str(max((row.number or 0 for row in rows), default=0)))
@@ -213,7 +216,9 @@ def _excerpt(step: Step) -> str:
 # ---------------------------------------------------------------------------- the rest
 
 
-def _commands(steps: Sequence[tuple[Rewritten, Step]], plan: PlanFile, gradfix_url: str | None) -> str:
+def _commands(
+    steps: Sequence[tuple[Rewritten, ReplayedRewrite]], plan: PlanFile, gradfix_url: str | None
+) -> str:
     """How to get gradfix, and the two commands that make the change and prove it again."""
     names = {step.attempt.finding.code for _, step in steps}
     paths = list(dict.fromkeys(file.path for file, _ in steps))
@@ -238,21 +243,21 @@ def _commands(steps: Sequence[tuple[Rewritten, Step]], plan: PlanFile, gradfix_u
     ends = "; it ends with exit code 0 if everything is proved again" if proved and alone else ""
     clone = "`pip install .` in a clone of it"
     how = clone if gradfix_url is None else f"`pip install {shlex.quote(f'gradfix @ git+{gradfix_url}')}`"
-    told = (
+    wording = (
         f"gradfix {__version__} is installed, into any environment, with {how}. Two commands then make "
         f"{what} and run the script before and after{ends}:"
     )
-    return f"{told}\n\n{fence(commands, 'sh')}"
+    return f"{wording}\n\n{fence(commands, 'sh')}"
 
 
-def _moved_on(steps: Sequence[tuple[Rewritten, Step]], base: str, plan: PlanFile) -> Iterator[str]:
+def _moved_on(steps: Sequence[tuple[Rewritten, ReplayedRewrite]], base: str, plan: PlanFile) -> Iterator[str]:
     """Where both versions were run at another commit than the branch is built on: that it is the same."""
     if plan.base != base:
         files = "file" if len({file.path for file, _ in steps}) == 1 else "files"
         yield f"This branch is built on {base}; merged into {plan.base}, it gives the same {files}."
 
 
-def _footer(steps: Sequence[tuple[Rewritten, Step]], gradfix_url: str | None) -> str:
+def _footer(steps: Sequence[tuple[Rewritten, ReplayedRewrite]], gradfix_url: str | None) -> str:
     ignored = code(f"# gradfix: ignore[{steps[0][1].attempt.finding.code}]")
     name = "gradfix" if gradfix_url is None else f"[gradfix]({gradfix_url})"
     return (

@@ -1,4 +1,4 @@
-"""``[tool.gradfix.bot]``: how the bot behaves in a repository. It is read from the base branch only.
+"""``[tool.gradfix.bot]``: how the bot behaves in a repository; read from the base branch only.
 
 A pull request can change its own ``pyproject.toml``; what it says there concerns nobody before it is merged.
 """

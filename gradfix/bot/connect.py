@@ -1,4 +1,4 @@
-"""Which forge, which repository: from options, or from what CI says of itself."""
+"""Which forge and which repository: from options, or from the CI environment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_.][\w.-]*)+", re.ASCI
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ForgeRepository:
     """A repository on a forge."""
 
     kind: str
@@ -43,7 +43,7 @@ class Place:
 
 def place(
     environment: Mapping[str, str], kind: str | None, api_url: str | None, repository: str | None
-) -> Place:
+) -> ForgeRepository:
     """Where to work; what is not given is taken from the variables that CI sets.
 
     Raises:
@@ -58,7 +58,7 @@ def place(
         raise UsageError("which repository? --repo OWNER/NAME says it")
     if not _REPOSITORY.fullmatch(name) or ".." in name or len(name) > 300:
         raise UsageError(f"{name[:100]!r} is not the name of a repository (OWNER/NAME)")
-    return Place(found, url, name)
+    return ForgeRepository(found, url, name)
 
 
 def _kind(environment: Mapping[str, str], url: str | None) -> str:
@@ -75,7 +75,7 @@ def _kind(environment: Mapping[str, str], url: str | None) -> str:
 
 @contextmanager
 def forge(
-    where: Place, token: Token | None, *, fork: bool, patience: Patience | None = None
+    where: ForgeRepository, token: Token | None, *, fork: bool, patience: Patience | None = None
 ) -> Iterator[Forge]:
     """The forge at ``where``, with an HTTP client that is closed in the end; without a token for reading."""
     make, _, headers = _FORGES[where.kind]

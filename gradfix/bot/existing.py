@@ -1,4 +1,4 @@
-"""What is there: our branches, the pull requests from them, and what people have said no to."""
+"""What exists: the bot's branches, its pull requests, and what people have declined."""
 
 from __future__ import annotations
 

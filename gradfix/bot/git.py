@@ -84,7 +84,7 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """A file in a commit's tree."""
 
     mode: str
@@ -127,7 +127,7 @@ class Git:
         self._folder = self._temporary.__enter__()
         self._directory = str(self._folder / "repository.git")
         self._initialised = False
-        self._trees: dict[str, dict[str, Entry]] = {}
+        self._trees: dict[str, dict[str, TreeEntry]] = {}
         self._commits: dict[str, bytes] = {}
         return self
 
@@ -176,8 +176,8 @@ class Git:
         if self._initialised:
             return
         if self._object_format is None:
-            told = self._repeated(remote, "ls-remote", "--end-of-options", remote.url, "HEAD", local=False)
-            self._object_format = "sha256" if re.match(rb"[0-9a-f]{64}\t", told) else "sha1"
+            output = self._repeated(remote, "ls-remote", "--end-of-options", remote.url, "HEAD", local=False)
+            self._object_format = "sha256" if re.match(rb"[0-9a-f]{64}\t", output) else "sha1"
         # No template: it would bring hooks, and what else an administrator has put there.
         self._run("init", "--quiet", "--bare", "--template=", f"--object-format={self._object_format}")
         self._initialised = True
@@ -225,8 +225,8 @@ class Git:
     def branch_on(self, remote: Remote, branch: str) -> str | None:
         """Where ``branch`` points on the server now."""
         ref = f"refs/heads/{branch}"
-        told = self._repeated(remote, "ls-remote", "--end-of-options", remote.url, ref).decode()
-        rows = (line.split("\t") for line in told.splitlines() if line.count("\t") == 1)
+        output = self._repeated(remote, "ls-remote", "--end-of-options", remote.url, ref).decode()
+        rows = (line.split("\t") for line in output.splitlines() if line.count("\t") == 1)
         return next((oid for oid, name in rows if name == ref and _OID.fullmatch(oid)), None)
 
     # ------------------------------------------------------------------ reading
@@ -237,8 +237,8 @@ class Git:
 
     def heads(self) -> dict[str, str]:
         """Our branches as they were fetched, with their commits."""
-        told = self._run("for-each-ref", "--format=%(objectname) %(objecttype) %(refname)", HEADS)
-        rows = [line.split(" ", 2) for line in told.decode("utf-8", "surrogateescape").splitlines()]
+        output = self._run("for-each-ref", "--format=%(objectname) %(objecttype) %(refname)", HEADS)
+        rows = [line.split(" ", 2) for line in output.decode("utf-8", "surrogateescape").splitlines()]
         return {state.PREFIX + ref.removeprefix(HEADS): oid for oid, kind, ref in rows if kind == "commit"}
 
     def raw_commit(self, oid: str) -> bytes:
@@ -262,8 +262,8 @@ class Git:
 
     def renames(self, before: str, after: str) -> dict[str, str]:
         """Files of the commit ``before`` that git finds under another name in ``after``, with that name."""
-        told = self._run("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status", before, after)
-        words = told.decode("utf-8", "surrogateescape").rstrip("\0").split("\0")
+        output = self._run("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status", before, after)
+        words = output.decode("utf-8", "surrogateescape").rstrip("\0").split("\0")
         return dict(zip(words[1::3], words[2::3], strict=True))
 
     def merged(self, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
@@ -279,21 +279,21 @@ class Git:
         status, out = self._status("merge-file", "-p", "--quiet", *names)
         return out if status == 0 else None
 
-    def tree(self, commit: str) -> dict[str, Entry]:
+    def tree(self, commit: str) -> dict[str, TreeEntry]:
         """Every file in ``commit``, by its path (bytes that are no UTF-8 as surrogates)."""
         if commit not in self._trees:
             self._trees[commit] = self._read_tree(commit)
         return self._trees[commit]
 
-    def _read_tree(self, commit: str) -> dict[str, Entry]:
-        told = self._run("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
+    def _read_tree(self, commit: str) -> dict[str, TreeEntry]:
+        output = self._run("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
         entries = {}
-        for row in told.split(b"\0"):
+        for row in output.split(b"\0"):
             if row:
                 head, _, path = row.partition(b"\t")
                 mode, _, blob, size = head.decode().split()
                 name = path.decode("utf-8", "surrogateescape")
-                entries[name] = Entry(mode, blob, int(size) if size.isdecimal() else 0)
+                entries[name] = TreeEntry(mode, blob, int(size) if size.isdecimal() else 0)
         return entries
 
     def blobs(self, oids: Iterable[str]) -> dict[str, bytes]:
@@ -450,19 +450,19 @@ _STATUS = re.compile(r"(?:returned error: |HTTP )(\d{3})")
 
 def _failure(command: str, out: bytes, err: bytes, remote: Remote) -> BotError:
     """What it means that a command that talks to the server failed."""
-    told = err.decode("utf-8", "replace")
+    output = err.decode("utf-8", "replace")
     said = secret.redacted(_said(err))
     rejected = [line for line in out.decode("utf-8", "replace").splitlines() if line.startswith("!\t")]
     if command == "push" and rejected:
         reason = rejected[0].split("\t")[-1]
         return _Rejected(secret.redacted(f"the server refuses the push: {markdown.one_line(reason, 200)}"))
-    statuses = [int(status) for status in _STATUS.findall(told)]
+    statuses = [int(status) for status in _STATUS.findall(output)]
     if 429 in statuses:
         return RateLimited("the server asks git to come back later")
-    if 401 in statuses or 403 in statuses or "Authentication failed" in told or "could not read" in told:
+    if 401 in statuses or 403 in statuses or "Authentication failed" in output or "could not read" in output:
         how = "with this token" if remote.token is not None else f"({ANONYMOUS})"
         return NotAllowed(f"the server does not let git {command} {how}")
-    if 404 in statuses or "couldn't find remote ref" in told or "not found" in told.lower():
+    if 404 in statuses or "couldn't find remote ref" in output or "not found" in output.lower():
         return Missing(f"git {command}: {said}")
     return AnswerLost(f"git {command}: {said}")
 
@@ -495,12 +495,14 @@ def head_of(where: Checkout) -> str:
     return _ask(where, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
 
 
-def files_of(where: Checkout, commit: str) -> dict[str, Entry]:
+def files_of(where: Checkout, commit: str) -> dict[str, TreeEntry]:
     """Every file in ``commit``, by its path."""
-    told = _ask(where, "ls-tree", "-r", "-z", "--full-tree", commit)
-    rows = [row.partition(b"\t") for row in told.split(b"\0") if row]
+    output = _ask(where, "ls-tree", "-r", "-z", "--full-tree", commit)
+    rows = [row.partition(b"\t") for row in output.split(b"\0") if row]
     return {
-        path.decode("utf-8", "surrogateescape"): Entry(head.split()[0].decode(), head.split()[2].decode(), 0)
+        path.decode("utf-8", "surrogateescape"): TreeEntry(
+            head.split()[0].decode(), head.split()[2].decode(), 0
+        )
         for head, _, path in rows
     }
 
@@ -508,8 +510,8 @@ def files_of(where: Checkout, commit: str) -> dict[str, Entry]:
 def uncommitted(where: Checkout) -> list[str]:
     """The Python files that git knows and that are not as they are in the commit."""
     flags = ["--porcelain=v1", "-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames"]
-    told = _ask(where, "status", *flags, "--", "*.py").decode("utf-8", "surrogateescape")
-    return [row[3:] for row in told.split("\0") if row]
+    output = _ask(where, "status", *flags, "--", "*.py").decode("utf-8", "surrogateescape")
+    return [row[3:] for row in output.split("\0") if row]
 
 
 def content_of(where: Checkout, blob: str) -> bytes:
@@ -547,7 +549,7 @@ def is_safe(path: str) -> bool:
     )
 
 
-def export(git: Git, commit: str, folder: Path, wanted: Iterable[str]) -> dict[str, Entry]:
+def export(git: Git, commit: str, folder: Path, wanted: Iterable[str]) -> dict[str, TreeEntry]:
     """Write the regular files named in ``wanted`` as they are in ``commit`` below ``folder``."""
     entries = git.tree(commit)
     chosen = {path: entries[path] for path in wanted if entries[path].mode in REGULAR and is_safe(path)}

@@ -295,8 +295,8 @@ def _message(response: httpx2.Response) -> str:
     message = content.get("message") or content.get("error") or ""
     details = content.get("errors")
     if isinstance(details, list):
-        told = [
+        described = [
             str(item.get("message") or item.get("code") or "") for item in details if isinstance(item, dict)
         ]
-        message = f"{message} ({', '.join(filter(None, told))})" if any(told) else message
+        message = f"{message} ({', '.join(filter(None, described))})" if any(described) else message
     return message if isinstance(message, str) else str(message)

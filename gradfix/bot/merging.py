@@ -1,4 +1,4 @@
-"""Merges of the base branch into a branch of ours: those that a person has made, and the one to come.
+"""Merges of the base branch into a branch of the bot: those that people have made, and the next one.
 
 They are made again, file by file. A branch is no more than ours if every commit on top of our own is what git
 by itself makes of it and of a commit of the base branch; what a person has added, or solved by hand, is a

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward
-from gradfix.autograd.questions import backwards, steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.autograd.training_step import Program, analyze
 from gradfix.bot import markdown
 from gradfix.project.source import Source
@@ -28,7 +28,7 @@ _ERRORS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class Diagram:
     """What the model sees in one version: arrows from losses to optimizers, and losses that raise."""
 
     arrows: tuple[tuple[str, str], ...]
@@ -73,7 +73,7 @@ def draw(before: Source, after: Source) -> str | None:
     return markdown.fence("\n".join([*lines, *styles]), "mermaid")
 
 
-def flow_of(version: Source) -> Flow:
+def flow_of(version: Source) -> Diagram:
     """What the model sees in ``version``, in the main run of each way into it."""
     from pathlib import Path
 
@@ -88,7 +88,9 @@ def flow_of(version: Source) -> Flow:
             strays |= dict.fromkeys(_reached(program, run, backward))
             if backward.failure is not None:
                 raises.setdefault(_called(program, backward.receivers), backward.failure.kind)
-    return Flow(tuple(sorted(arrows)), tuple(sorted(strays.keys() - arrows)), tuple(sorted(raises.items())))
+    return Diagram(
+        tuple(sorted(arrows)), tuple(sorted(strays.keys() - arrows)), tuple(sorted(raises.items()))
+    )
 
 
 def _arrows(program: Program, run: Run) -> list[tuple[str, str]]:

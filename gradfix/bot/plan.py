@@ -187,7 +187,7 @@ def load(path: str) -> PlanFile:
     try:
         data = files.read(path, MAX_BYTES)
     except OSError as error:
-        raise UsageError(f"the plan {path} {files.told(error)}") from None
+        raise UsageError(f"the plan {path} {files.describe_error(error)}") from None
     try:
         return parse(json.loads(data))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

@@ -15,9 +15,8 @@ from gradfix.bot.errors import UsageError
 from gradfix.bot.plan import Change, Command, PlanFile, Rewrite, Scope
 from gradfix.bot.proof import outcome_of
 from gradfix.core.codemod import Effect
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline import proving
-from gradfix.pipeline.options import Options, Refusal, Wishes
+from gradfix.pipeline import driver, proving
+from gradfix.pipeline.options import Options, Refusal, RequestedOptions
 from gradfix.pipeline.results import Attempt, FileReport, Outcome, Repaired
 from gradfix.project import source
 from gradfix.project.source import Problem, Source
@@ -34,7 +33,9 @@ class Made:
     """What was left out, and why."""
 
 
-def make(paths: Sequence[str], wishes: Wishes, tell: Callable[[str], None] = lambda line: None) -> Made:
+def make(
+    paths: Sequence[str], requested: RequestedOptions, tell: Callable[[str], None] = lambda line: None
+) -> Made:
     """The plan for ``paths`` of the git checkout around them, as it is at the commit that is checked out.
 
     ``tell`` is told what is being done, and what came of it, a line at a time.
@@ -50,7 +51,7 @@ def make(paths: Sequence[str], wishes: Wishes, tell: Callable[[str], None] = lam
     if changed := git.uncommitted(checkout):
         raise UsageError(f"{changed[0]} has changes that are not committed, and a plan is about a commit")
     files = git.files_of(checkout, commit)
-    options = pipeline.prepare([checkout.root], wishes, where)
+    options = driver.prepare([checkout.root], requested, where)
     if isinstance(options, Refusal):
         raise UsageError(options.message)
     options, notes = _within_the_repository(options)
@@ -84,7 +85,7 @@ class _Maker:
         self,
         root: Path,
         commit: str,
-        files: dict[str, git.Entry],
+        files: dict[str, git.TreeEntry],
         options: Options,
         bot: BotConfig,
         notes: list[str],
@@ -101,7 +102,7 @@ class _Maker:
         self._problems: list[Problem] = []
 
     def make(self, where: Sequence[str]) -> Made:
-        report = pipeline.check(where, self._options)
+        report = driver.check(where, self._options)
         self._add(report.problems)
         for file in report.files:
             self._add(file.problems)
@@ -165,7 +166,7 @@ class _Maker:
     def _changes(self, number: str, group: str | None, shown: str, options: Options) -> Iterator[Change]:
         path = self._relative(shown)
         self._tell(f"{number} {path}{f': {group}' if group in options.selected else ''}")
-        for file in pipeline.plan([shown], options).files:
+        for file in driver.plan([shown], options).files:
             self._add(file.problems)
             for attempt in file.attempts:
                 self._notes += attempt.evidence.passed_over if attempt.evidence is not None else ()

@@ -11,7 +11,7 @@ from typing import Any
 from gradfix.bot import picture
 from gradfix.bot.markdown import cell, code, prose
 from gradfix.bot.plan import Rewrite
-from gradfix.bot.replay import Step
+from gradfix.bot.replay import ReplayedRewrite
 from gradfix.pipeline.results import Outcome
 
 _CHECKS = 40
@@ -28,11 +28,11 @@ def outcome_of(rewrite: Rewrite) -> str:
 
 def without(rewrite: Rewrite) -> str:
     """What the runs had instead of the real thing, as `` with made-up data``; empty if they had that."""
-    told = standins(rewrite)
+    described = standins(rewrite)
     kinds = {
-        "made-up data": any("made-up" in one for one in told),
-        "smaller batches": any(one.startswith("batches of ") for one in told),
-        "replacements": any("made-up" not in one and not one.startswith("batches of ") for one in told),
+        "made-up data": any("made-up" in one for one in described),
+        "smaller batches": any(one.startswith("batches of ") for one in described),
+        "replacements": any("made-up" not in one and not one.startswith("batches of ") for one in described),
         "no values computed": _is_dataless(rewrite),
     }
     found = [name for name, holds in kinds.items() if holds]
@@ -41,8 +41,8 @@ def without(rewrite: Rewrite) -> str:
 
 def standins(rewrite: Rewrite) -> list[str]:
     """What was made up, reduced or replaced, since the runs did not have it."""
-    told = (rewrite.certificate or {}).get("standins")
-    return [one for one in told if isinstance(one, str)] if isinstance(told, list) else []
+    described = (rewrite.certificate or {}).get("standins")
+    return [one for one in described if isinstance(one, str)] if isinstance(described, list) else []
 
 
 def _is_dataless(rewrite: Rewrite) -> bool:
@@ -51,7 +51,7 @@ def _is_dataless(rewrite: Rewrite) -> bool:
     return any(str(run.get("version")).endswith("without data") for run in runs)
 
 
-def proof(step: Step) -> Iterator[str]:
+def proof(step: ReplayedRewrite) -> Iterator[str]:
     rewrite = step.rewrite
     outcome = outcome_of(rewrite)
     if rewrite.outcome is not Outcome.PROVED:
@@ -62,10 +62,10 @@ def proof(step: Step) -> Iterator[str]:
             f"**{outcome[:1].upper()}{outcome[1:]}:** the script was run before and after, and the gradients "
             "that reach each optimizer were compared, step by step."
         )
-    if told := standins(rewrite):
+    if described := standins(rewrite):
         yield "In both runs, this took the place of the real thing:"
-        more = [f"- and {len(told) - _CHECKS} more"] if len(told) > _CHECKS else []
-        yield "\n".join([*(f"- {prose(one, 200)}" for one in told[:_CHECKS]), *more])
+        more = [f"- and {len(described) - _CHECKS} more"] if len(described) > _CHECKS else []
+        yield "\n".join([*(f"- {prose(one, 200)}" for one in described[:_CHECKS]), *more])
     checks = items((rewrite.certificate or {}).get("checks"))
     counts = [(sum(one.get("verdict") == kind for one in checks), kind) for kind in ("holds", "not checked")]
     (held, _), (left, _) = counts
@@ -76,7 +76,7 @@ def proof(step: Step) -> Iterator[str]:
         yield from folded(title, evidence)
 
 
-def _evidence(step: Step) -> Iterator[str]:
+def _evidence(step: ReplayedRewrite) -> Iterator[str]:
     certificate = step.rewrite.certificate or {}
     runs = items(certificate.get("runs"))
     by_version = {str(run.get("version")).partition(",")[0]: run for run in reversed(runs)}
@@ -101,8 +101,8 @@ def _evidence(step: Step) -> Iterator[str]:
             "used; red is what raises or goes away, green what is new."
         )
         yield drawn
-    if told := _conditions(certificate):
-        yield told
+    if described := _conditions(certificate):
+        yield described
 
 
 def _check(one: dict[str, Any]) -> str:

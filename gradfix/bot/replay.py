@@ -18,11 +18,10 @@ from gradfix.bot.git import Git
 from gradfix.bot.plan import Change, Rewrite
 from gradfix.bot.state import Key
 from gradfix.core.codemod import Severity
-from gradfix.pipeline import main as pipeline
+from gradfix.pipeline import driver
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.results import Attempt, Outcome
-from gradfix.project import configuration as project
-from gradfix.project import source
+from gradfix.project import configuration, source
 from gradfix.project.source import Problem, Source
 from gradfix.rewriting.patch import unified_diff
 from gradfix.rules import catalog
@@ -31,7 +30,7 @@ CONFIGURATION = "pyproject.toml"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReplayedRewrite:
     """A rewrite of the plan as it was made again."""
 
     rewrite: Rewrite
@@ -58,7 +57,7 @@ class Rewritten:
     """A file of a pull request, with all its steps."""
 
     path: str
-    steps: tuple[Step, ...]
+    steps: tuple[ReplayedRewrite, ...]
 
     @property
     def before(self) -> bytes:
@@ -123,7 +122,7 @@ class Base:
             self.options = replace(settings_of.options, unsafe_fixes=unsafe)
 
     def _static(self, unsafe_fixes: bool) -> Options:
-        settings = project.settings_for([str(self._folder)])
+        settings = configuration.settings_for([str(self._folder)])
         if isinstance(settings, Problem):
             raise UsageError(f"on the base branch: {settings.message}")
         known = catalog.load()
@@ -156,7 +155,7 @@ class Base:
         parsed = self.parse(change.path)
         if isinstance(parsed, Problem):
             return Difference(change.path, f"the file cannot be analysed: {parsed.message}")
-        steps: list[Step] = []
+        steps: list[ReplayedRewrite] = []
         for rewrite in change.rewrites:
             step = self._step(rewrite, parsed, change)
             if isinstance(step, Difference):
@@ -178,16 +177,16 @@ class Base:
             return Problem(path, f"{parsed.encoding} does not give its bytes back")
         return parsed
 
-    def _step(self, rewrite: Rewrite, parsed: Source, change: Change) -> Step | Difference:
+    def _step(self, rewrite: Rewrite, parsed: Source, change: Change) -> ReplayedRewrite | Difference:
         if rewrite.codemod not in self.options.selected:
             return Difference(change.path, f"the base branch does not select {rewrite.codemod}")
         selected = replace(self.options, selected=frozenset({rewrite.codemod}))
-        for attempt, after in pipeline.offers(parsed, selected):
+        for attempt, after in driver.offers(parsed, selected):
             diff = unified_diff(change.path, parsed.data, after.data)
             if diff.decode("utf-8", "surrogateescape") == rewrite.diff:
                 key = Key.of(attempt.finding, parsed, change.path)
-                told = attempt._replace(outcome=rewrite.outcome, reason=rewrite.reason)
-                return Step(rewrite, told, key, parsed, after)
+                reported = attempt._replace(outcome=rewrite.outcome, reason=rewrite.reason)
+                return ReplayedRewrite(rewrite, reported, key, parsed, after)
         return Difference(change.path, f"gradfix itself does not come to this rewrite ({rewrite.codemod})")
 
 
@@ -199,7 +198,7 @@ def until(rewritten: Rewritten, stops: Collection[Key], *, unverified: bool) -> 
         stops: Keys that are not to be proposed: a person has said no, or they are proposed elsewhere.
         unverified: Whether steps that could not be verified are proposed.
     """
-    steps: list[Step] = []
+    steps: list[ReplayedRewrite] = []
     for step in rewritten.steps:
         proved = step.rewrite.outcome is Outcome.PROVED
         if not step.keys.isdisjoint(stops) or not (proved or unverified):

@@ -19,7 +19,7 @@ from gradfix.bot.markdown import code, prose
 from gradfix.bot.plan import PlanFile
 from gradfix.bot.proof import outcome_of, standins
 from gradfix.bot.publish import Done
-from gradfix.bot.replay import Base, Difference, Step, until
+from gradfix.bot.replay import Base, Difference, ReplayedRewrite, until
 from gradfix.bot.secret import Token
 from gradfix.core.codemod import Severity
 from gradfix.pipeline.results import Outcome
@@ -31,7 +31,7 @@ _MARK = re.compile(r"<!-- gradfix:suggested ([0-9a-f]{16})/(\d+) -->")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LineReplacement:
     """Lines that a fix replaces, counted from 1 with both ends, and what is to stand there."""
 
     start: int
@@ -93,7 +93,7 @@ class _Reviewer:
             except BotError as error:
                 yield Done(change.path, "failed", str(error), code=error.exit_code)
 
-    def _suggest(self, path: str, step: Step) -> Done:
+    def _suggest(self, path: str, step: ReplayedRewrite) -> Done:
         places = places_of(step.before.text, step.after.text)
         lines = self.changed.get(path, set())
         if not all(set(range(place.start, place.end + 1)) <= lines for place in places):
@@ -127,7 +127,7 @@ class _Reviewer:
         raise lost
 
 
-def places_of(before: str, after: str) -> list[Place]:
+def places_of(before: str, after: str) -> list[LineReplacement]:
     """What a comment would have to replace so that ``before`` becomes ``after``.
 
     What is only inserted replaces the line above it (the first line: the one below), by itself and more.
@@ -142,17 +142,17 @@ def places_of(before: str, after: str) -> list[Place]:
             i1, replacement = i1 - 1, (old[i1 - 1], *replacement)
         elif i1 == i2:
             i2, replacement = i2 + 1, (*replacement, old[i2])
-        places.append(Place(i1 + 1, i2, "\n".join(replacement)))
+        places.append(LineReplacement(i1 + 1, i2, "\n".join(replacement)))
     return places
 
 
-def _words(step: Step, index: int, count: int) -> str:
+def _words(step: ReplayedRewrite, index: int, count: int) -> str:
     finding, fix = step.attempt.finding, step.attempt.fix
     part = f" (part {index + 1} of {count}: they belong together)" if count > 1 else ""
     outcome = outcome_of(step.rewrite)
     how = " by running both versions" if step.rewrite.outcome is Outcome.PROVED else ""
-    told = "; ".join(prose(one, 200) for one in standins(step.rewrite))
-    proved = f"{outcome[:1].upper()}{outcome[1:]}{how}{f' ({told})' if told else ''}."
+    described = "; ".join(prose(one, 200) for one in standins(step.rewrite))
+    proved = f"{outcome[:1].upper()}{outcome[1:]}{how}{f' ({described})' if told else ''}."
     return (
         f"{code(finding.code)} ({finding.severity or Severity.ERROR}): {prose(finding.message)}.\n\n"
         f"{prose(fix.message)[:1].upper()}{prose(fix.message)[1:]} ({fix.effect}){part}. {proved}"

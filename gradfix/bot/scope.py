@@ -1,4 +1,4 @@
-"""What a plan is about: only there does what it leaves out speak against what was proposed before."""
+"""The scope of a plan: only within it is a missing rewrite a reason to close an earlier proposal."""
 
 from __future__ import annotations
 

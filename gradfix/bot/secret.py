@@ -112,7 +112,7 @@ def _private(path: str) -> str:
     except UnicodeDecodeError:
         raise UsageError(f"the token file {path} cannot be read: it is not text") from None
     except OSError as error:
-        raise UsageError(f"the token file {path} {files.told(error)}") from None
+        raise UsageError(f"the token file {path} {files.describe_error(error)}") from None
 
 
 def _shared(status: os.stat_result) -> str:

@@ -1,4 +1,4 @@
-"""Whether a mistake that was to be mended is still on the base branch: there, gone, or not to be told.
+"""Whether a mistake is still on the base branch: present, gone, or not decidable.
 
 Gone is said only of what was looked at whole. A file that nobody could analyse today (a merge left its
 marks, it is of another Python, it has become too large, the analysis gave up on it) is not mended by that,
@@ -15,7 +15,7 @@ from gradfix.bot import git
 from gradfix.bot.replay import Base
 from gradfix.bot.state import Key
 from gradfix.core.codemod import Effect
-from gradfix.pipeline import main as pipeline
+from gradfix.pipeline import driver
 from gradfix.project import source
 from gradfix.project.source import Problem, Source
 
@@ -85,17 +85,17 @@ def _keys(
     A fix may be for a line that the one before it has made.
     """
     options = replace(base.options, selected=codemods, unsafe_fixes=True)
-    report = pipeline.diagnosed(parsed, options)
+    report = driver.diagnosed(parsed, options)
     keys = {
         Key.of(one.finding, parsed, path): frozenset(fix.effect for fix in one.finding.fixes)
         for one in report.findings
     }
-    for attempt in pipeline.repair(parsed, options).attempts:
+    for attempt in driver.repair(parsed, options).attempts:
         before = parsed.with_text(attempt.before)
         if isinstance(before, Source):
             keys.setdefault(Key.of(attempt.finding, before, path), frozenset({attempt.fix.effect}))
-    told = [*(problem.message for problem in report.problems), *report.messages]
-    return keys, f"{path}: {told[0]}" if told else ""
+    reported = [*(problem.message for problem in report.problems), *report.messages]
+    return keys, f"{path}: {reported[0]}" if reported else ""
 
 
 def _beside(base: Base, parsed: Source, place: str) -> str:

@@ -1,4 +1,4 @@
-"""What the bot remembers, without a database: in the branch's name, the commit, and the pull request's body.
+"""The bot's state, without a database: in branch names, commits and pull request bodies.
 
 - The **branch** says which group of rewrites it is: ``gradfix/undetached-fake``.
 - The **commit** carries one trailer for each rewrite, ``Gradfix-Key``, and last a ``Gradfix-Seal``: a digest

@@ -1,4 +1,4 @@
-"""What the bot would find if it ran now: its open pull requests, and who has touched them. Read only."""
+"""``gradfix bot status``: the bot's open pull requests, and who has touched them. Read only."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def status(forge: Forge, git: Git, token: Token, *, fork: bool = False) -> list[
     base = Base(git, tip)
     heads = git.heads()
     requests = [r for r in forge.pull_requests() if r.ours and r.branch.startswith(state.PREFIX)]
-    told = [_told(request, base, heads.get(request.branch)) for request in requests]
+    described = [_described(request, base, heads.get(request.branch)) for request in requests]
     alone = sorted(set(heads) - {request.branch for request in requests})
-    return told + [Done(branch, "no open pull request") for branch in alone]
+    return described + [Done(branch, "no open pull request") for branch in alone]
 
 
-def _told(request: PullRequest, base: Base, head: str | None) -> Done:
+def _described(request: PullRequest, base: Base, head: str | None) -> Done:
     marker, _ = state.parsed(request.body)
     count = len(marker.keys) if marker else 0
     rewrites = f"{count} rewrite{'' if count == 1 else 's'}" if marker else "its marker was removed"

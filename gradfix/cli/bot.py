@@ -27,7 +27,7 @@ from gradfix.cli.arguments import (
     script_arguments,
     start,
 )
-from gradfix.project import configuration as project
+from gradfix.project import configuration
 from gradfix.project.source import Problem
 from gradfix.system.printable import printable, visible
 
@@ -130,7 +130,7 @@ def plan(
 
     def work() -> int:
         from gradfix.bot import planning
-        from gradfix.pipeline.options import Wishes
+        from gradfix.pipeline.options import RequestedOptions
 
         found = secret.in_the_way(os.environ)
         if verify and found:
@@ -142,7 +142,7 @@ def plan(
         names = None
         if select is not None:
             names = tuple(name.strip() for value in select for name in value.split(",") if name.strip())
-        wishes = Wishes(
+        requested = RequestedOptions(
             select=names,
             unsafe_fixes=unsafe_fixes,
             min_severity=min_severity,
@@ -154,20 +154,20 @@ def plan(
             verify=verify,
             unproved=True,  # What is proposed is the maintainers' to decide (`unverified` in the settings).
         )
-        made = planning.make(paths or [], wishes, _progress)
+        made = planning.make(paths or [], requested, _progress)
         for problem in made.problems:
             _say(f"error: {problem}", error=True)
         for note in made.notes:
             _say(f"note: {note}", error=True)
-        written = project.save(output, made.plan.dump().encode())
+        written = configuration.save(output, made.plan.dump().encode())
         if isinstance(written, Problem):
             raise UsageError(str(written))
         groups = made.plan.groups
         count = "1 pull request" if len(groups) == 1 else f"{len(groups)} pull requests"
         _say(f"{output}: {count} for {made.plan.base[:12]}")
         for name, changes in groups.items():
-            told = [f"{change.path} ({planning.outcomes_of(change)})" for change in changes]
-            _say(f"  {name}: {', '.join(told)}")
+            described = [f"{change.path} ({planning.outcomes_of(change)})" for change in changes]
+            _say(f"  {name}: {', '.join(described)}")
         return PARTLY if made.problems else DONE
 
     _guarded(work)

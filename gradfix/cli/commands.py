@@ -32,10 +32,10 @@ from gradfix.cli.arguments import (
 )
 from gradfix.core.codemod import Way
 from gradfix.core.errors import WORDS
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.options import Options, Refusal, Wishes, module_file
+from gradfix.pipeline import driver
+from gradfix.pipeline.options import Options, Refusal, RequestedOptions, module_file
 from gradfix.pipeline.results import FileReport, Patch, Plan, Report
-from gradfix.project import configuration as project
+from gradfix.project import configuration
 from gradfix.project.source import Problem
 from gradfix.report import text
 from gradfix.rules import catalog
@@ -192,9 +192,10 @@ def check(
     """Find gradient mistakes; nothing is run, and nothing is written but a cache (see `gradfix cache`)."""
     where = paths or ["."]
     options = _prepared(
-        where, _wishes(select, ignore, codemods, min_severity=min_severity, verify=False, cached=not no_cache)
+        where,
+        _requested(select, ignore, codemods, min_severity=min_severity, verify=False, cached=not no_cache),
     )
-    report = pipeline.check(where, options)
+    report = driver.check(where, options)
     if output_format is FindingsFormat.TEXT:
         _print_all(_text().report(report))
         if not quiet:
@@ -264,7 +265,7 @@ def apply(
     """Fix what was found. Each fix is proved by running both versions; only what is proved is written."""
     interrupts.say("nothing was written")
     where = _where(paths, module)
-    wishes = _wishes(
+    requested = _requested(
         select,
         ignore,
         codemods,
@@ -283,17 +284,17 @@ def apply(
         allow_unsandboxed=allow_unsandboxed,
         cached=not no_cache,
     )
-    options = _prepared(where, wishes)
+    options = _prepared(where, requested)
     _settle_what_runs_get(where, options)
     if verify and not dry_run:
         _must_be_usable(evidence)
     _show_progress(quiet)
-    plan = pipeline.plan(where, options)
+    plan = driver.plan(where, options)
     if dry_run or patch is not None:
-        made = pipeline.patch(plan)
+        made = driver.patch(plan)
         _hand_out_patch(made, patch, show=dry_run and output_format is OutputFormat.TEXT)
     else:
-        plan = pipeline.write(plan)
+        plan = driver.write(plan)
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
 
@@ -334,11 +335,11 @@ def undo(
         last = journal.last()
         undone = None if last is None else journal.take_back(last, dry_run=dry_run)
     except OSError as error:
-        _refuse(f"the journal {files.told(error)}")
+        _refuse(f"the journal {files.describe_error(error)}")
     if undone is None:
         _refuse("there is nothing to take back in this project")
     if dry_run:
-        _hand_out_patch(pipeline.patch_of(undone.changes), None, show=True)
+        _hand_out_patch(driver.patch_of(undone.changes), None, show=True)
     if not quiet:
         _print(f"{text.summary_of_undone(undone, dry_run)}\n", sys.stderr if dry_run else sys.stdout)
     _stop_for(undone.problems)
@@ -384,7 +385,7 @@ def verify(
 ) -> None:
     """Run both versions of each rewrite that apply would write, and write down what that showed."""
     where = _where(paths, module)
-    wishes = _wishes(
+    requested = _requested(
         select,
         ignore,
         codemods,
@@ -401,14 +402,14 @@ def verify(
         allow_unsandboxed=allow_unsandboxed,
     )
     if before is not None:
-        _judge(before, paths, output_format, wishes, quiet)
+        _judge(before, paths, output_format, requested, quiet)
     if certificate is not None:
-        _rerun(certificate, paths, output_format, wishes, quiet)
-    options = _prepared(where, wishes)
+        _rerun(certificate, paths, output_format, requested, quiet)
+    options = _prepared(where, requested)
     _settle_what_runs_get(where, options)
     _must_be_usable(evidence)
     _show_progress(quiet)
-    plan = pipeline.plan(where, options)
+    plan = driver.plan(where, options)
     if output_format is OutputFormat.JSON:
         from gradfix.report import json
 
@@ -431,12 +432,12 @@ def _show_progress(quiet: bool) -> None:
 
 
 def _judge(
-    before: str, after: Sequence[str] | None, form: OutputFormat, wishes: Wishes, quiet: bool
+    before: str, after: Sequence[str] | None, form: OutputFormat, requested: RequestedOptions, quiet: bool
 ) -> NoReturn:
     """Say what is to be thought of a repair, and end."""
     if after is None or len(after) != 1:
         _refuse("--before takes one PATH: the repaired version of OLD")
-    options = _prepared([before], wishes)
+    options = _prepared([before], requested)
     _settle_what_runs_get([before], options)
     _show_progress(quiet)
     from gradfix.pipeline import reviewing
@@ -461,7 +462,7 @@ def _judge(
 
 
 def _rerun(
-    file: str, paths: Sequence[str] | None, form: OutputFormat, wishes: Wishes, quiet: bool
+    file: str, paths: Sequence[str] | None, form: OutputFormat, requested: RequestedOptions, quiet: bool
 ) -> NoReturn:
     """Run both versions of a certificate again, say what that showed, and end."""
     from gradfix.pipeline import certificate
@@ -476,7 +477,7 @@ def _rerun(
     place = found.place(paths[0]) if paths else None
     if isinstance(place, Problem):
         _refuse(f"{place.path}: {place.message}")
-    options = _prepared(paths or ["."], wishes, configured=place is not None)
+    options = _prepared(paths or ["."], requested, configured=place is not None)
     _settle_what_runs_get(paths or ["."], options)
     _show_progress(quiet)
     from gradfix.pipeline import proving
@@ -515,12 +516,12 @@ def run(
 
     This process becomes the script, so the exit code is the script's. There is no sandbox.
     """
-    from gradfix.watch import running as watching
+    from gradfix.watch import running
 
     arguments = [*([module] if module is not None else []), *(script or [])]
     if not arguments:
         _refuse("nothing to run: name a script, or a module with -m")
-    command = watching.command(arguments, python, module=module is not None, min_severity=min_severity)
+    command = running.command(arguments, python, module=module is not None, min_severity=min_severity)
     if isinstance(command, Problem):
         _refuse(f"{command.path}: {command.message}")
     try:
@@ -534,10 +535,10 @@ def explain_error(min_severity: MinSeverity = None) -> None:
     """Print the explanation of an error whose facts are on standard input; `run` starts this."""
     import json
 
-    from gradfix.watch import running as watching
+    from gradfix.watch import running
 
     try:
-        for explanation in watching.explanations(json.load(sys.stdin), min_severity):
+        for explanation in running.explanations(json.load(sys.stdin), min_severity):
             _print_all(_text().explanation(explanation))
     except (
         Exception
@@ -616,8 +617,8 @@ def explain(
             )
         _refuse(codemod)
     if ways:
-        told = codemod.ways or f"There is nothing to choose with `--way`. By hand: {codemod.by_hand}."
-        _print(f"{visible(told)}\n")
+        shown = codemod.ways or f"There is nothing to choose with `--way`. By hand: {codemod.by_hand}."
+        _print(f"{visible(shown)}\n")
     elif full:
         _print(f"{visible(codemod.documentation)}\n")
     else:
@@ -694,15 +695,15 @@ def _settle_what_runs_get(paths: Sequence[str], options: Options) -> None:
         folders = read_by_runs(options.settings, ask=True)
     for folder, decided in folders:
         if decided.allowed:
-            told = f"runs may read {os.path.realpath(folder)}"
+            shown = f"runs may read {os.path.realpath(folder)}"
         else:
-            told = f"runs do not get to read {folder}, which {decided.why}"
-            told += f": run `gradfix trust {shlex.quote(folder)}`" if decided.askable else ""
-        _tell(f"note: {told} (readable in {options.settings.file})")
+            shown = f"runs do not get to read {folder}, which {decided.why}"
+            shown += f": run `gradfix trust {shlex.quote(folder)}`" if decided.askable else ""
+        _tell(f"note: {shown} (readable in {options.settings.file})")
     passed = Command(env=asked.env).variables()
     for name in asked.env:
-        told = "runs get" if name in passed else "runs do not get"
-        _tell(f"note: {told} the variable {name} (env in {options.settings.file})")
+        shown = "runs get" if name in passed else "runs do not get"
+        _tell(f"note: {shown} the variable {name} (env in {options.settings.file})")
 
 
 def _can_answer() -> bool:
@@ -723,10 +724,12 @@ def _asking() -> Iterator[None]:
         yield
 
 
-def _wishes(
+def _requested(
     select: Sequence[str] | None, ignore: Sequence[str] | None, codemods: Sequence[str] | None, **others: Any
-) -> Wishes:
-    return Wishes(select=_names(select), ignore=_names(ignore), codemods=tuple(codemods or ()), **others)
+) -> RequestedOptions:
+    return RequestedOptions(
+        select=_names(select), ignore=_names(ignore), codemods=tuple(codemods or ()), **others
+    )
 
 
 def _where(paths: Sequence[str] | None, module: str | None) -> Sequence[str]:
@@ -744,13 +747,13 @@ def _names(values: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 
 
-def _prepared(paths: Sequence[str], wishes: Wishes, *, configured: bool = True) -> Options:
+def _prepared(paths: Sequence[str], requested: RequestedOptions, *, configured: bool = True) -> Options:
     try:
         os.getcwd()
     except OSError:
         _refuse("the current folder has been removed")
-    with _asking() if wishes.verify else nullcontext():
-        options = pipeline.prepare(paths, wishes, configured=configured)
+    with _asking() if requested.verify else nullcontext():
+        options = driver.prepare(paths, requested, configured=configured)
     if isinstance(options, Refusal):
         _refuse(options.message)
     return options
@@ -770,7 +773,7 @@ def _hand_out_patch(patch: Patch | Problem, file: str | None, *, show: bool) -> 
         _refuse(str(patch))
     if file is not None:
         with interrupts.whole():
-            problem = project.save(file, patch.data)
+            problem = configuration.save(file, patch.data)
             interrupts.say("the patch was written" if problem is None else "nothing was written")
         interrupts.check()
         _stop_for([problem] if problem else [])
@@ -826,10 +829,10 @@ def _say_passed_over(runs: "Iterable[Shown | Judgement | None]") -> None:
 
 def _stop_for(problems: Iterable[Problem]) -> None:
     """End with exit code 2 if there are ``problems``."""
-    told = [f"error: {problem}" for problem in problems]
-    for line in told:
+    shown = [f"error: {problem}" for problem in problems]
+    for line in shown:
         _tell(line)
-    if told:
+    if shown:
         raise typer.Exit(2)
 
 

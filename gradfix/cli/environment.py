@@ -92,7 +92,7 @@ def _env(
     began = time.monotonic()
     with Display(sys.stderr, quiet=quiet) as display:
         built = build.ensure(needs, python=python, refresh=refresh, progress=display)
-    for line in _told(built, time.monotonic() - began, quiet=quiet):
+    for line in _summary(built, time.monotonic() - began, quiet=quiet):
         _say(line)
     return 1 if built.missing else 0
 
@@ -107,7 +107,7 @@ def executable_for(paths: Sequence[Path], *, quiet: bool = False) -> str:
     began = time.monotonic()
     with Display(sys.stderr, quiet=quiet) as display:
         built = build.ensure(paths, progress=display)
-    for line in _told(built, time.monotonic() - began, quiet=quiet):
+    for line in _summary(built, time.monotonic() - began, quiet=quiet):
         if not line.startswith("use it with"):
             _say(line if line.startswith("note: ") else f"note: {line}", sys.stderr)
     return built.executable
@@ -160,7 +160,7 @@ def _lacked(needs: Plan, python: str | None) -> Iterator[str]:
         yield f"  {one.module.module:{width}}  {supplied}"
 
 
-def _told(built: Built, seconds: float, *, quiet: bool) -> Iterator[str]:
+def _summary(built: Built, seconds: float, *, quiet: bool) -> Iterator[str]:
     """What came of it."""
     if not quiet:
         for one in built.relaxed:

@@ -19,8 +19,8 @@ from pygls.workspace import TextDocument
 from gradfix import __version__
 from gradfix.cli.framing import Messages
 from gradfix.core.codemod import Effect
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.options import Refusal, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.options import Refusal, RequestedOptions
 from gradfix.pipeline.results import FileReport
 from gradfix.report import json
 
@@ -110,12 +110,12 @@ class Server(LanguageServer):
 
 
 def _found(document: TextDocument) -> list[_Json]:
-    options = pipeline.prepare([document.path], Wishes(verify=False))
+    options = driver.prepare([document.path], RequestedOptions(verify=False))
     if isinstance(options, Refusal):
         place = {"row": 1, "column": 1}
-        told = {"code": "configuration", "message": options.message, "severity": "error", "fix": None}
-        return [{**told, "location": place, "end_location": place, "notes": [], "effect": None}]
-    report: FileReport = pipeline.check_text(
+        shown = {"code": "configuration", "message": options.message, "severity": "error", "fix": None}
+        return [{**shown, "location": place, "end_location": place, "notes": [], "effect": None}]
+    report: FileReport = driver.check_text(
         document.path, document.source.encode("utf-8", "surrogatepass"), options
     )
     return json.of_file(report)

@@ -235,7 +235,8 @@ class Claim(NamedTuple):
     schedules: tuple[int, ...] = ()
     """Constructor lines of the optimizers whose schedule moves one value later than in the original."""
     clears: bool = False
-    """Whether gradients that the original adds up from pass to pass are those of one pass each."""
+    """Whether gradients that the original adds up from iteration to iteration are those of one iteration
+    each."""
     losses: Losses = "same"
     """What backward calls differentiate, held against the original's own graphs at the same weights. The
     losses and the gradients that they give are the ``same`` (and it changes which steps consume them), or

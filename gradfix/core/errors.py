@@ -1,4 +1,4 @@
-"""Autograd's own words for the errors that gradfix numbers."""
+"""The text of autograd's errors, by the number that gradfix gives them."""
 
 from __future__ import annotations
 

@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gradfix.core.ledger import Call, Ledger, Parameter, Parameters
+from gradfix.core.ledger import BackwardCall, Ledger, Parameter, Parameters
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """Two losses of which it is not certain that both are meant for the parameters that receive both."""
 
-    first: Call
-    second: Call
+    first: BackwardCall
+    second: BackwardCall
     shared: Parameters
     """The parameters."""
     reason: str
-    leaking: Call | None = None
+    leaking: BackwardCall | None = None
     """The one of the two that most likely was to take what the other trains as a constant: that has the role
     of one in it, or the loss is for another optimizer, into whose parameters the other does not go."""
 
     @property
-    def other(self) -> Call:
+    def other(self) -> BackwardCall:
         """The one that does not leak, if one does."""
         return self.first if self.leaking is self.second else self.second
 
@@ -40,7 +40,7 @@ def doubts(ledger: Ledger) -> Iterator[Doubt]:
                 yield found
 
 
-def doubt(ledger: Ledger, first: Call, second: Call) -> Doubt | None:
+def doubt(ledger: Ledger, first: BackwardCall, second: BackwardCall) -> Doubt | None:
     """Why it is not certain that what one step consumes of two losses is meant to be consumed together.
 
     Both are meant for it if one optimizer alone consumes both, nobody throws either away, and neither mixes
@@ -73,7 +73,7 @@ def doubt(ledger: Ledger, first: Call, second: Call) -> Doubt | None:
     return None
 
 
-def _mixes(one: Call, other: Call) -> bool:
+def _mixes(one: BackwardCall, other: BackwardCall) -> bool:
     """Whether a term of a loss mixes parameters of its own with those of another loss, side by side."""
     if any(term.reached <= other.reached for term in one.terms):
         return False  # A part of its own is for these alone.
@@ -83,7 +83,7 @@ def _mixes(one: Call, other: Call) -> bool:
     )
 
 
-def _takes_for_constant(one: Call, other: Call) -> bool:
+def _takes_for_constant(one: BackwardCall, other: BackwardCall) -> bool:
     """Whether a loss takes for a constant, by its role, what mixes it with another one.
 
     Without that it still trains what it alone trains.
@@ -215,7 +215,7 @@ def _repeated(ledger: Ledger) -> dict[int, Parameters]:
     return found
 
 
-def outdated(ledger: Ledger) -> Iterator[tuple[Call, Parameter]]:
+def outdated(ledger: Ledger) -> Iterator[tuple[BackwardCall, Parameter]]:
     """The entries that steps consume and that were computed with weights from before a step."""
     for step in ledger.steps:
         for parameter, numbers in step.consumed.items():
@@ -225,7 +225,7 @@ def outdated(ledger: Ledger) -> Iterator[tuple[Call, Parameter]]:
                     yield call, parameter
 
 
-def _consumed_together(ledger: Ledger, first: Call, second: Call) -> Parameters:
+def _consumed_together(ledger: Ledger, first: BackwardCall, second: BackwardCall) -> Parameters:
     return frozenset(
         parameter
         for step in ledger.steps

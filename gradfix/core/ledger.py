@@ -19,7 +19,7 @@ Parameters = frozenset[Parameter]
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class GradientFlow:
     """How a gradient flows back from one operation with parameters to the next.
 
     A layer is an operation that uses parameters, whatever computes it.
@@ -59,7 +59,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class BackwardCall:
     """A backward call."""
 
     index: int
@@ -67,7 +67,7 @@ class Call:
     loss: str
     """What is differentiated, for people."""
     terms: tuple[Term, ...] = ()
-    flow: Flow = Flow((), ())
+    flow: GradientFlow = GradientFlow((), ())
     again: frozenset[int] = frozenset()
     """Earlier calls that have gone through a part of the same graph."""
     stale: Parameters = frozenset()
@@ -75,7 +75,7 @@ class Call:
     constants: Parameters = frozenset()
     """Those that it depends on by way of what its losses take for a constant: the target of a criterion, what
     weighs the likelihood of something that was drawn by it."""
-    cut: Call | None = None
+    cut: BackwardCall | None = None
     """The same call if its losses did not depend on these constants, where there are any."""
 
     @property
@@ -85,7 +85,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class OptimizerStep:
     """A step of an optimizer."""
 
     optimizer: int
@@ -99,9 +99,9 @@ class Step:
 class Doubled:
     """A term of which a step consumes more than one entry."""
 
-    step: Step
+    step: OptimizerStep
     parameter: Parameter
-    calls: tuple[Call, ...]
+    calls: tuple[BackwardCall, ...]
     """The calls that have differentiated it: one, if its own sum has it more than once."""
     count: int
 
@@ -110,8 +110,8 @@ class Doubled:
 class Ledger:
     """The calls and the steps of one program, in order."""
 
-    calls: tuple[Call, ...]
-    steps: tuple[Step, ...]
+    calls: tuple[BackwardCall, ...]
+    steps: tuple[OptimizerStep, ...]
 
     @cached_property
     def consumers(self) -> Mapping[int, Mapping[Parameter, int]]:
@@ -129,7 +129,7 @@ class Ledger:
             found = (self._doubled(step, parameter, calls) for parameter, calls in step.consumed.items())
             yield from [one for one in found if one is not None][:1]
 
-    def _doubled(self, step: Step, parameter: Parameter, numbers: Sequence[int]) -> Doubled | None:
+    def _doubled(self, step: OptimizerStep, parameter: Parameter, numbers: Sequence[int]) -> Doubled | None:
         calls = [self.calls[number] for number in numbers if 0 <= number < len(self.calls)]
         counts: Counter[int] = Counter()
         for call in calls:

@@ -1,4 +1,4 @@
-"""Exact pieces of a source text by :class:`~gradfix.core.codemod.Span`, and code built from them.
+"""Exact segments of a source text by :class:`~gradfix.core.codemod.Span`, and code built from them.
 
 Codemods use this while they only look, so nothing here imports libcst.
 """

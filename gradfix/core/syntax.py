@@ -1,4 +1,4 @@
-"""What a piece of source says as it is written, whatever it means."""
+"""Purely syntactic queries on a node."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ from gradfix.environment.reading import Stated
 from gradfix.environment.requirements import LeftOut, Requirement, normalised, parse
 from gradfix.environment.resolve import Relaxed
 from gradfix.environment.statements import root_of, stated_for
-from gradfix.project import configuration as project
-from gradfix.project import source
+from gradfix.project import configuration, source
 
 Progress = Callable[[str], None]
 
@@ -251,7 +250,7 @@ def _scripts(paths: Sequence[Path]) -> list[Path]:
     """The scripts that are meant: of a folder those that can hold a gradient mistake, else all."""
     scripts: list[Path] = []
     for path in paths:
-        listing = project.find_files([str(path)])
+        listing = configuration.find_files([str(path)])
         if listing.problems:
             raise EnvironmentFailure(f"{listing.problems[0].path}: {listing.problems[0].message}")
         found = [Path(listed.path).absolute() for listed in listing.files]

@@ -22,7 +22,7 @@ from typing import Any
 from gradfix.environment.errors import EnvironmentFailure
 from gradfix.environment.requirements import LeftOut
 from gradfix.environment.resolve import Relaxed
-from gradfix.project import configuration as project
+from gradfix.project import configuration
 from gradfix.system import files, store
 from gradfix.verify.made import MANIFEST
 
@@ -77,7 +77,7 @@ def home() -> Path:
         EnvironmentFailure: It cannot be made, or others could write to it: what lies in it is run.
     """
     folder = _place()
-    around = project.repository_root(os.path.realpath(folder))
+    around = configuration.repository_root(os.path.realpath(folder))
     if store.came_with_the_code(str(folder), around):
         raise EnvironmentFailure(f"{folder} is inside a repository, from which no environment is taken")
     try:
@@ -85,7 +85,7 @@ def home() -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.stat()
     except OSError as error:
-        raise EnvironmentFailure(f"{folder} {files.told(error, 'cannot be made')}") from error
+        raise EnvironmentFailure(f"{folder} {files.describe_error(error, 'cannot be made')}") from error
     if hasattr(os, "getuid") and (
         not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022
     ):
@@ -95,8 +95,8 @@ def home() -> Path:
 
 def digest(requirements: Iterable[str], python: str, version: str, settings: dict[str, str]) -> str:
     """The name of the environment for these requirements."""
-    told = json.dumps([SCHEMA, sorted(set(requirements)), python, version, sorted(settings.items())])
-    return hashlib.sha256(told.encode()).hexdigest()[:20]
+    contents = json.dumps([SCHEMA, sorted(set(requirements)), python, version, sorted(settings.items())])
+    return hashlib.sha256(contents.encode()).hexdigest()[:20]
 
 
 def executable_of(folder: Path) -> Path:

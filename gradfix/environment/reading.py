@@ -51,7 +51,7 @@ class Project:
             data = files.read(path, MAX_BYTES)
         except OSError as error:
             if into is not None:
-                into.leave_out(self.named(path), f"it {files.told(error)}", matters=False)
+                into.leave_out(self.named(path), f"it {files.describe_error(error)}", matters=False)
             return ""
         for encoding in ("utf-8-sig", "utf-16") if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig",):
             try:

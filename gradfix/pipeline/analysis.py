@@ -1,4 +1,4 @@
-"""One version of a file, as the model and the codemods see it: what is found there and what is reported."""
+"""One version of a file under the model and the codemods: what is found and what is reported."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def diagnose(
         except Exception as error:
             problems.append(problem_of(parsed.path, f"the codemod {codemod.name}", error))
     # What lies in an imported module has no place in this file, unless it can be mended here.
-    lent = program.lent()
-    told: dict[tuple[str, Span, str], Finding] = {}
+    lent = program.proxy_calls()
+    reported: dict[tuple[str, Span, str], Finding] = {}
     for finding in findings:
         if finding.span.line > 0 and (finding.fixes or not is_elsewhere(finding, lent)):
             notes = tuple(note for note in finding.notes if note.span.line > 0)
             # A mistake may show on more than one way into the file.
-            told.setdefault((finding.code, finding.span, finding.message), finding._replace(notes=notes))
-    ordered = sorted(told.values(), key=lambda finding: (finding.span, finding.code))
+            reported.setdefault((finding.code, finding.span, finding.message), finding._replace(notes=notes))
+    ordered = sorted(reported.values(), key=lambda finding: (finding.span, finding.code))
     return Analysis(parsed, tuple(ordered), tuple(problems), program.messages, program)
 
 
@@ -107,8 +107,8 @@ def reported_by(analysis: Analysis, options: Options) -> tuple[Finding, ...]:
 
 def _silenced(finding: Finding, parsed: Source) -> bool:
     """Whether a comment silences a finding: where it is found, or where it is told."""
-    told = [finding, *(placed(finding, fix, parsed.tree) for fix in finding.fixes)]
-    return any(parsed.suppressed(one.code, one.span) for one in told)
+    reported = [finding, *(placed(finding, fix, parsed.tree) for fix in finding.fixes)]
+    return any(parsed.suppressed(one.code, one.span) for one in reported)
 
 
 def identity_of(finding: Finding, analysis: Analysis) -> tuple[str, str]:

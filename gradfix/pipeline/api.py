@@ -17,8 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from gradfix.pipeline import main
-from gradfix.pipeline.options import Options, Refusal, Wishes, prepare
+from gradfix.pipeline.options import Options, Refusal, RequestedOptions, prepare
 from gradfix.pipeline.results import FileReport, Report, Reported
 
 
@@ -78,8 +77,10 @@ def check_paths(
 
 
 def _prepared(paths: list[str], select: Sequence[str], ignore: Sequence[str], unsafe_fixes: bool) -> Options:
-    wishes = Wishes(select=tuple(select) or None, ignore=tuple(ignore) or None, unsafe_fixes=unsafe_fixes)
-    options = prepare(paths, wishes, configured=bool(paths))
+    requested = RequestedOptions(
+        select=tuple(select) or None, ignore=tuple(ignore) or None, unsafe_fixes=unsafe_fixes
+    )
+    options = prepare(paths, requested, configured=bool(paths))
     if isinstance(options, Refusal):
         raise GradfixError(options.message)
     return options

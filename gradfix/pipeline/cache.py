@@ -1,4 +1,4 @@
-"""What ``check`` found in a file, kept in the user's cache folder until something changes that it rests on.
+"""The results of ``check``, cached per file until something that they depend on changes.
 
 An entry is named by all that is known beforehand: the file's path and bytes, gradfix itself, Python, the
 codemods, and what was asked for. In it stands what the analysis learned from the file system (see
@@ -68,11 +68,11 @@ class Cache:
         if report.problems:
             return
         key = self._key(path, data)
-        told = report if report.findings or report.messages or report.unanalysed else None
+        kept = report if report.findings or report.messages or report.unanalysed else None
         lines = [self._share(line) for line in traces.trace(os.path.abspath(path))]
         try:
-            entry = json.dumps([key, lines, _plain(told)]).encode()
-            if told is not None and _value(json.loads(entry)[2]) != told:
+            entry = json.dumps([key, lines, _plain(kept)]).encode()
+            if kept is not None and _value(json.loads(entry)[2]) != kept:
                 return  # A codemod has put into its findings what does not belong there.
         except (ValueError, KeyError, TypeError):
             return

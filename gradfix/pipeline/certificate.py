@@ -102,30 +102,30 @@ class Certificate:
     after: str
     outcome: str
 
-    def rewrite(self, place: Place) -> Rewrite:
+    def rewrite(self, place: RerunLocation) -> Rewrite:
         """What has to be run to see it again."""
         from gradfix.verify.runner import Rewrite
 
         return Rewrite(place.file, self.before, self.after, self.claim, self.effect, place.within)
 
-    def place(self, named: str) -> Place | Problem:
+    def place(self, named: str) -> RerunLocation | Problem:
         """Where it is run again if the user names a file, which is the one that it is about, or a folder, in
         which that file is.
 
         What a certificate says of where its file is may lead anywhere: it counts within that folder alone.
         """
         if not os.path.isdir(named):
-            return Place(Path(named))
+            return RerunLocation(Path(named))
         folder = os.path.realpath(named)
         file = os.path.realpath(os.path.join(folder, self.filename))
         if not Path(file).is_relative_to(folder) or file == folder:
             return Problem(named, f"does not hold {self.filename}; name the file that takes its place")
-        return Place(Path(file), Path(folder))
+        return RerunLocation(Path(file), Path(folder))
 
-    def place_apart(self, folder: Path) -> Place:
+    def place_apart(self, folder: Path) -> RerunLocation:
         """Where it is run again if the user names nothing: in an empty folder, in which there is only it."""
         name = os.path.basename(self.filename)
-        return Place(folder / (name if name.endswith(".py") else "script.py"), folder)
+        return RerunLocation(folder / (name if name.endswith(".py") else "script.py"), folder)
 
     def file_now(
         self, file: Path | None
@@ -140,7 +140,7 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RerunLocation:
     """Where the versions of a certificate are run again."""
 
     file: Path
@@ -153,7 +153,7 @@ def read(path: str) -> Certificate | Problem:
     try:
         data = files.read(path, MAX_BYTES)
     except OSError as error:
-        return Problem(path, files.told(error))
+        return Problem(path, files.describe_error(error))
     try:
         content = json.loads(data)
         if content["schema"] not in READ:
@@ -250,4 +250,4 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-__all__ = ["MAX_BYTES", "READ", "SCHEMA", "Certificate", "Place", "again", "of", "read", "way_of"]
+__all__ = ["MAX_BYTES", "READ", "SCHEMA", "Certificate", "RerunLocation", "again", "of", "read", "way_of"]

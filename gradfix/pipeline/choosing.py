@@ -74,7 +74,7 @@ def choose_fixes(
             f"stopped looking for fixes after {budget.versions} versions of the file: some findings have none"
         )
     for reported in chosen:
-        lent = everything.program.lent() if everything.program is not None else ()
+        lent = everything.program.proxy_calls() if everything.program is not None else ()
         if reported.fix is not None:
             yield reported._replace(finding=placed(reported.finding, reported.fix, analysis.source.tree))
         elif not is_elsewhere(reported.finding, lent):
@@ -180,8 +180,8 @@ def _bears_out(
     after = None
     # Where nobody goes on from this version, ways into the file that never come to the change are left out.
     spans = [span for fix in made.values() for edit in fix.edits for span in spans_of(edit)]
-    ways = analysis.program.ways_to(spans) if budget is not None else None
-    for chosen in (None,) if ways is None else (ways, None):
+    keys = analysis.program.entry_points_to(spans) if budget is not None else None
+    for chosen in (None,) if keys is None else (keys, None):
         program = run_model(parsed, chosen)
         if isinstance(program, Problem):
             return None

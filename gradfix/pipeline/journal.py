@@ -31,7 +31,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """A file that was to be replaced."""
 
     path: str
@@ -51,7 +51,7 @@ class Journal:
     """In seconds since the epoch."""
     folder: str
     """The real path of the folder that it was started in."""
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
 
 
 class Change(NamedTuple):
@@ -81,7 +81,7 @@ def record(changes: Iterable[tuple[str, bytes, bytes]]) -> Journal:
     Raises:
         OSError: It cannot be kept, as there is no folder for it, or it is too large.
     """
-    entries = tuple(Entry(os.path.realpath(path), old, _digest(new)) for path, old, new in changes)
+    entries = tuple(JournalEntry(os.path.realpath(path), old, _digest(new)) for path, old, new in changes)
     at = time.time_ns()
     name = f"{at:020d}-{os.urandom(4).hex()}.json"
     journal = Journal(name, at / 1e9, os.path.realpath(os.curdir), entries)
@@ -164,13 +164,13 @@ def take_back(journal: Journal, *, dry_run: bool = False) -> Undone:
             if now is not None:
                 changes.append(Change(shown, now, entry.before))
         except OSError as error:
-            problems[entry.path] = Problem(shown, files.told(error, "was not taken back"))
+            problems[entry.path] = Problem(shown, files.describe_error(error, "was not taken back"))
     if not dry_run:
         keep(journal, problems)
     return Undone(journal, tuple(changes), tuple(problems.values()))
 
 
-def _taken_back(folder: files.Folder, entry: Entry, dry_run: bool) -> bytes | None:
+def _taken_back(folder: files.Folder, entry: JournalEntry, dry_run: bool) -> bytes | None:
     """What a file holds, or held, that is taken back; ``None`` if it has its old content already."""
     name = os.path.basename(entry.path)
     if not dry_run:
@@ -246,7 +246,7 @@ def _load(home: files.Folder, name: str) -> Journal | None:
         if content["format"] != FORMAT:
             return None
         entries = tuple(
-            Entry(_path(one["path"]), zlib.decompress(base64.b64decode(one["before"])), one["after"])
+            JournalEntry(_path(one["path"]), zlib.decompress(base64.b64decode(one["before"])), one["after"])
             for one in content["files"]
         )
         at = float(content["time"])

@@ -1,4 +1,4 @@
-"""What a rewrite is credited with: the findings that are gone because of it.
+"""The findings that a rewrite resolves.
 
 A finding beside the one that a fix is for may be gone for two reasons. The fix has changed what it tells of,
 in the text or by what happens there: then it is mended. Or all of that is as it was, and yet no codemod

@@ -1,4 +1,4 @@
-"""What is asked for, and what follows from it: the command line over the configuration.
+"""Options: the command line over the configuration.
 
 A configuration may have come with the code that it is for: what it names has to lie in its own folder.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Severity, Way
-from gradfix.project import configuration as project
+from gradfix.project import configuration
 from gradfix.project.source import Problem
 from gradfix.rules import catalog
 from gradfix.system import programs
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class RequestedOptions:
     """What the command line says; ``None`` and ``False`` leave it to the configuration."""
 
     select: tuple[str, ...] | None = None
@@ -61,7 +61,7 @@ class Options:
     catalog: catalog.Catalog
     selected: frozenset[str]
     """The names of the codemods that report; a fix is held against all of them."""
-    settings: project.Settings
+    settings: configuration.Settings
     unsafe_fixes: bool = False
     min_severity: Severity = Severity.WARNING
     """Findings that are less bad are not reported; a fix is held against all of them."""
@@ -91,32 +91,38 @@ class Refusal(NamedTuple):
 
 
 def prepare(
-    paths: Sequence[str], wishes: Wishes, scripts: Sequence[str] | None = None, *, configured: bool = True
+    paths: Sequence[str],
+    requested: RequestedOptions,
+    scripts: Sequence[str] | None = None,
+    *,
+    configured: bool = True,
 ) -> Options | Refusal:
     """The options for ``paths``: the configuration, if it is ``configured``, overridden by what is asked for.
 
     ``scripts`` are the files that are run, where the configuration is that of other paths.
     """
-    settings = project.settings_for(paths) if configured else project.Settings()
+    settings = configuration.settings_for(paths) if configured else configuration.Settings()
     if isinstance(settings, Problem):
         return Refusal(f"{settings.path}: {settings.message}")
-    codemods = catalog.load(wishes.codemods)
-    select = settings.select if wishes.select is None else wishes.select
-    ignore = settings.ignore if wishes.ignore is None else wishes.ignore
+    codemods = catalog.load(requested.codemods)
+    select = settings.select if requested.select is None else requested.select
+    ignore = settings.ignore if requested.ignore is None else requested.ignore
     selected = codemods.select(select, ignore)
-    if wishes.gan_order is not None:
+    if requested.gan_order is not None:
         from gradfix.rules import gan_order
 
-        asked_for = gan_order.codemod(gan_order.Order(wishes.gan_order))
+        asked_for = gan_order.codemod(gan_order.Order(requested.gan_order))
         codemods = codemods._replace(codemods=(*codemods.codemods, asked_for))
         selected = frozenset({asked_for.name})
     if isinstance(selected, str):
-        asked = codemods.select(wishes.select or (), wishes.ignore or ())
+        asked = codemods.select(requested.select or (), requested.ignore or ())
         return Refusal(selected if isinstance(asked, str) else f"{settings.file}: {selected}")
-    interpreter = _named_interpreter(wishes, settings)
+    interpreter = _named_interpreter(requested, settings)
     if isinstance(interpreter, Refusal):
         return interpreter
-    refusal = _unusable_command(paths if scripts is None else scripts, wishes) or _unusable_settings(settings)
+    refusal = _unusable_command(paths if scripts is None else scripts, requested) or _unusable_settings(
+        settings
+    )
     if refusal is not None:
         return refusal
     return Options(
@@ -124,30 +130,34 @@ def prepare(
         selected=selected,
         settings=settings,
         # Who asks for another order asks for another training.
-        unsafe_fixes=wishes.unsafe_fixes or settings.unsafe_fixes or wishes.gan_order is not None,
-        min_severity=Severity.INFO if wishes.gan_order else wishes.min_severity or settings.min_severity,
-        way=wishes.way,
-        compare=wishes.compare,
+        unsafe_fixes=requested.unsafe_fixes or settings.unsafe_fixes or requested.gan_order is not None,
+        min_severity=Severity.INFO
+        if requested.gan_order
+        else requested.min_severity or settings.min_severity,
+        way=requested.way,
+        compare=requested.compare,
         interpreter=interpreter,
-        environment=wishes.environment,
-        script=wishes.script,
-        module=wishes.module,
-        arguments=wishes.arguments,
-        verify=wishes.verify,
-        unproved=wishes.unproved,
-        allow_unsandboxed=wishes.allow_unsandboxed,
-        cached=wishes.cached,
+        environment=requested.environment,
+        script=requested.script,
+        module=requested.module,
+        arguments=requested.arguments,
+        verify=requested.verify,
+        unproved=requested.unproved,
+        allow_unsandboxed=requested.allow_unsandboxed,
+        cached=requested.cached,
     )
 
 
-def _named_interpreter(wishes: Wishes, settings: project.Settings) -> Interpreter | Refusal | None:
+def _named_interpreter(
+    requested: RequestedOptions, settings: configuration.Settings
+) -> Interpreter | Refusal | None:
     """The interpreter that the command line names, or else the configuration, if anything is to be run."""
-    named = wishes.python or settings.verify.python
-    if not named or not (wishes.verify or wishes.python):
+    named = requested.python or settings.verify.python
+    if not named or not (requested.verify or requested.python):
         return None
     from gradfix.verify.interpreter import Interpreter, configured_interpreter
 
-    if not wishes.python:
+    if not requested.python:
         found = configured_interpreter(named)
         return Refusal(f"{settings.file}: {found}") if isinstance(found, str) else found
     executable = programs.find(named)
@@ -156,27 +166,27 @@ def _named_interpreter(wishes: Wishes, settings: project.Settings) -> Interprete
     return Interpreter(executable, "--python")
 
 
-def _unusable_command(paths: Sequence[str], wishes: Wishes) -> Refusal | None:
+def _unusable_command(paths: Sequence[str], requested: RequestedOptions) -> Refusal | None:
     """Why the command that is asked for cannot be that of ``paths``."""
-    if wishes.script is not None and not os.path.isfile(wishes.script):
-        what = "is a folder" if os.path.isdir(wishes.script) else "there is no such script"
-        return Refusal(f"{wishes.script}: {what}")
-    alone = wishes.script is None and wishes.module is None
-    if wishes.arguments and alone and not (len(paths) == 1 and os.path.isfile(paths[0])):
+    if requested.script is not None and not os.path.isfile(requested.script):
+        what = "is a folder" if os.path.isdir(requested.script) else "there is no such script"
+        return Refusal(f"{requested.script}: {what}")
+    alone = requested.script is None and requested.module is None
+    if requested.arguments and alone and not (len(paths) == 1 and os.path.isfile(paths[0])):
         return Refusal("what stands after -- is for one script: name it, or say which is run with --script")
-    if wishes.module is not None:
+    if requested.module is not None:
         from gradfix.verify import command
 
         try:
-            command.of_module(wishes.module, Path.cwd())
+            command.of_module(requested.module, Path.cwd())
         except command.CommandError as error:
             return Refusal(str(error))
     return None
 
 
-def _unusable_settings(settings: project.Settings) -> Refusal | None:
+def _unusable_settings(settings: configuration.Settings) -> Refusal | None:
     """Why what the configuration says of running scripts cannot be followed."""
-    if settings.verify == project.Verification():
+    if settings.verify == configuration.Verification():
         return None
     from gradfix.verify import command
 
@@ -193,12 +203,12 @@ def _unusable_settings(settings: project.Settings) -> Refusal | None:
     return None
 
 
-def configured_in(settings: project.Settings) -> Path:
+def configured_in(settings: configuration.Settings) -> Path:
     """The folder of the configuration."""
     return Path(os.path.dirname(os.path.abspath(settings.file or "")))
 
 
-def read_by_runs(settings: project.Settings, *, ask: bool = False) -> list[tuple[str, Verdict]]:
+def read_by_runs(settings: configuration.Settings, *, ask: bool = False) -> list[tuple[str, Verdict]]:
     """The folders that the configuration lets runs read, and whether the user lets them, too."""
     from gradfix.project import trust
 

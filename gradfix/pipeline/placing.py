@@ -1,4 +1,4 @@
-"""Where a finding stands: where its fix is made."""
+"""The location of a finding: where its fix is made."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def placed(finding: Finding, fix: Fix, tree: ast.Module) -> Finding:
     home = _function(tree, finding.span)
     if not touched or any(_function(tree, span) is home for span in touched):
         return finding
-    told = next(
+    shown = next(
         (note.span for note in finding.notes if any(_beside(note.span, span) for span in touched)), None
     )
-    if told is not None:
-        return finding._replace(span=told)
+    if shown is not None:
+        return finding._replace(span=shown)
     span = min(touched)
     notes = (*finding.notes, Note(span, "fix this here"))
     if all(note.span != finding.span for note in finding.notes):

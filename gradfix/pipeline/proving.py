@@ -13,13 +13,12 @@ from gradfix.core.codemod import Finding, Fix
 from gradfix.pipeline.analysis import Analysis, analyse, problem_of
 from gradfix.pipeline.options import Options, configured_in, keep_within, read_by_runs
 from gradfix.pipeline.results import Attempt, Outcome
-from gradfix.project import configuration as project
-from gradfix.project import source
+from gradfix.project import configuration, source
 from gradfix.project.source import Problem
 from gradfix.system import scratch
 
 if TYPE_CHECKING:
-    from gradfix.pipeline.certificate import Certificate, Place
+    from gradfix.pipeline.certificate import Certificate, RerunLocation
     from gradfix.verify.claims import Faults
     from gradfix.verify.command import Command
     from gradfix.verify.runner import Evidence, Limits
@@ -66,10 +65,10 @@ def faults_of(analysis: Analysis) -> Faults:
     from gradfix.verify.claims import Faults
 
     spans = [span for one in analysis.findings for span in (one.span, *(note.span for note in one.notes))]
-    told = [fix.claim for one in analysis.findings for fix in one.fixes]
+    promised = [fix.claim for one in analysis.findings for fix in one.fixes]
     lines = {line for span in spans for line in range(span.line, span.end_line + 1)}
-    lines |= {claim.raises_line for claim in told if claim.raises_line is not None}
-    return Faults(frozenset(lines), frozenset(claim.raises for claim in told if claim.raises is not None))
+    lines |= {claim.raises_line for claim in promised if claim.raises_line is not None}
+    return Faults(frozenset(lines), frozenset(claim.raises for claim in promised if claim.raises is not None))
 
 
 def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> Evidence:
@@ -143,7 +142,7 @@ def command_for(path: str, options: Options) -> Command:
     )
 
 
-def _configured(path: str, settings: project.Settings) -> str | None:
+def _configured(path: str, settings: configuration.Settings) -> str | None:
     """The command that the configuration has for a file."""
     if not settings.verify.command:
         return None
@@ -193,7 +192,7 @@ PER_FILE, RUNS_PER_FILE = 120.0, 4
 """Seconds for one file, at least, and the longest runs that there is time for."""
 
 
-def rerun(certificate: Certificate, place: Place | None, options: Options) -> Evidence:
+def rerun(certificate: Certificate, place: RerunLocation | None, options: Options) -> Evidence:
     """What running both versions of a certificate shows now, in ``place`` or in an empty folder."""
     from gradfix.verify.interpreter import choose_interpreter
     from gradfix.verify.runner import Evidence, verify_rewrites
@@ -220,7 +219,7 @@ def rerun(certificate: Certificate, place: Place | None, options: Options) -> Ev
 
 
 def _certified_faults(
-    certificate: Certificate, place: Place, options: Options
+    certificate: Certificate, place: RerunLocation, options: Options
 ) -> tuple[Faults, Faults] | None:
     """What runs of the two versions of a certificate may stop at: it is found out anew, not read in it."""
     limit = options.settings.max_file_size

@@ -81,7 +81,7 @@ class Attempt(NamedTuple):
     """The finding at the place where the fix is made, if that is another one."""
 
     @property
-    def told(self) -> Finding:
+    def reported_finding(self) -> Finding:
         """The finding for people."""
         return self.shown or self.finding
 
@@ -122,14 +122,14 @@ class Repaired(NamedTuple):
     @property
     def untold(self) -> tuple[Reported, ...]:
         """The findings that are left, but for those of which an attempt that was refused tells already."""
-        told = Counter(
+        reported_finding = Counter(
             {(one.finding.code, _line(one.before, one.finding)) for one in self.attempts if not one.applied}
         )
         left: list[Reported] = []
         for reported in self.remaining:
             key = reported.finding.code, _line(self.text, reported.finding)
-            if told[key] and reported.fix is None:
-                told[key] -= 1
+            if reported_finding[key] and reported.fix is None:
+                reported_finding[key] -= 1
             else:
                 left.append(reported)
         return tuple(left)

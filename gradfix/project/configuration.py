@@ -110,7 +110,7 @@ def settings_for(paths: Sequence[str]) -> Settings | Problem:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            return Problem(_shown(file), files.told(error))
+            return Problem(_shown(file), files.describe_error(error))
         if b"gradfix" in data:
             settings = _settings(file, data)
             if settings is not None:
@@ -417,7 +417,7 @@ def _gitignore(
     except (FileNotFoundError, NotADirectoryError):
         return outer
     except OSError as error:
-        problems.append(Problem(_shown(path), files.told(error)))
+        problems.append(Problem(_shown(path), files.describe_error(error)))
         return outer
     # Git reads bytes; a byte order mark is not part of the first pattern.
     lines = data.decode("utf-8-sig", "surrogateescape").splitlines()
@@ -448,7 +448,7 @@ def replace(path: str, before: bytes, after: bytes) -> Problem | None:
     try:
         files.replace(path, before, after)
     except OSError as error:
-        return Problem(path, files.told(error, "cannot be written"))
+        return Problem(path, files.describe_error(error, "cannot be written"))
     return None
 
 
@@ -457,5 +457,5 @@ def save(path: str, data: bytes) -> Problem | None:
     try:
         files.save(path, data)
     except OSError as error:
-        return Problem(path, files.told(error, "cannot be written"))
+        return Problem(path, files.describe_error(error, "cannot be written"))
     return None

@@ -1,4 +1,4 @@
-"""What the text of a module tells without parsing it: what it imports, and whether it is a script."""
+"""A scan of a module's text without parsing: what it imports, and whether it is a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One source file: its bytes and encoding, its text and tree, and what its comments silence.
+"""One source file: bytes, encoding, text, tree, and suppression comments.
 
 Whatever is wrong with a file comes back as a :class:`Problem` that names it; nothing here raises
 for a bad file, so that one bad file never stops the others.
@@ -146,7 +146,7 @@ def load(path: str, limit: int = MAX_BYTES) -> bytes | Problem:
     try:
         return files.read(path, max(limit, files.LARGEST))
     except OSError as error:
-        return Problem(path, files.told(error))
+        return Problem(path, files.describe_error(error))
 
 
 def too_large(path: str, data: bytes, limit: int) -> Problem | None:

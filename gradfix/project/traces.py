@@ -1,4 +1,4 @@
-"""What the analysis of a file has asked of the file system, so that one can tell later whether it holds yet.
+"""Traces of what an analysis read from the file system, to tell later whether its result is still valid.
 
 The analysis of a file reads others: the modules that it imports, the scripts that import it. What it finds
 depends on them, and on those that it looked for in vain. Each such question is noted with its answer (a
@@ -32,8 +32,8 @@ CONTENT = "content"
 NAMES = "names"
 """The Python files of a folder."""
 SOURCES = "sources"
-"""The Python files of a folder, and what they hold: the answer is that, and how it answers :data:`TOLD`."""
-TOLD = "told"
+"""The Python files of a folder, and what they hold: the answer is that, and how it answers :data:`SCANS`."""
+SCANS = "told"
 """The Python files of a folder, and what they tell without being parsed, which seldom changes."""
 FOLDERS = "folders"
 """The folders in a folder."""
@@ -105,7 +105,7 @@ def about_to_scan(folder: str, asker: str) -> list[str]:
     """The paths of the Python files in a folder, up to :data:`FILES` of which will be scanned; noted."""
     asked = _asked.setdefault(asker, {})
     if (SOURCES, folder) not in asked:
-        asked[SOURCES, folder] = f"{_answer((SOURCES, folder))} {_answer((TOLD, folder))}"
+        asked[SOURCES, folder] = f"{_answer((SOURCES, folder))} {_answer((SCANS, folder))}"
     return [os.path.join(folder, name) for name in _listing(folder).files]
 
 
@@ -191,8 +191,8 @@ def _still(kind: str, path: str, answer: Answer) -> bool:
     if kind != SOURCES:
         return answer == _answer((kind, path))
     # To look at bytes takes less time, and mostly they are the same.
-    held, told = str(answer).split(" ")
-    return held == _answer((SOURCES, path)) or told == _answer((TOLD, path))
+    held, scanned = str(answer).split(" ")
+    return held == _answer((SOURCES, path)) or scanned == _answer((SCANS, path))
 
 
 def look_again() -> None:
@@ -242,10 +242,10 @@ def _sources(folder: str) -> str:
     return digest(*map(os.fsencode, names), *map(str.encode, held))
 
 
-def _told(folder: str) -> str:
+def _digest_of_scans(folder: str) -> str:
     names = _listing(folder).files
-    told = [scan(os.path.join(folder, name)) for name in names[:FILES]]
-    parts = (str((one.imports, one.runs, one.clears)).encode() for one in told)
+    scanned = [scan(os.path.join(folder, name)) for name in names[:FILES]]
+    parts = (str((one.imports, one.runs, one.clears)).encode() for one in scanned)
     return digest(*map(os.fsencode, names), *parts)
 
 
@@ -261,7 +261,7 @@ _ASK: dict[str, Callable[[str], Answer]] = {
     CONTENT: _content,
     NAMES: _of_names,
     SOURCES: _sources,
-    TOLD: _told,
+    SCANS: _digest_of_scans,
     FOLDERS: _of_folders,
 }
 

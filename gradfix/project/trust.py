@@ -1,4 +1,5 @@
-"""Which interpreters are started, and which folders outside a project are read: what the user has said.
+"""Trust: which interpreters may be started and which folders outside a project may be read, as the user
+has decided.
 
 ``docs/trust.md`` gives the rule and the reasons. An interpreter is started if
 
@@ -177,12 +178,12 @@ def identity(subject: str) -> Identity:
     real = os.path.realpath(subject)
     try:
         status = os.stat(real)
-        told = []
+        messages = []
         if not stat.S_ISDIR(status.st_mode) or interpreter_in(real):
             program = os.path.realpath(interpreter_in(real) or real)
             # One of its own; the system's is upgraded now and then.
             seen = os.stat(program) if Path(program).is_relative_to(real) else None
-            told = [
+            messages = [
                 program.encode("utf-8", "surrogateescape"),
                 b"%d %d" % (seen.st_size, seen.st_mtime_ns) if seen else b"",
                 *(hostile.read(Path(folder, _SETTINGS), _READ) for folder in _around(real)),
@@ -190,7 +191,7 @@ def identity(subject: str) -> Identity:
             ]
     except OSError as error:
         raise TrustError(f"cannot be read: {error.strerror}") from None
-    digest = hashlib.sha256(b"\0".join(told)).hexdigest() if told else ""
+    digest = hashlib.sha256(b"\0".join(messages)).hexdigest() if messages else ""
     return Identity(real, status.st_ino, status.st_uid, digest)
 
 
@@ -300,7 +301,7 @@ def _remembered() -> dict[str, Identity]:
     except TrustError as error:
         raise TrustError(f"cannot be looked up: {file} {error}") from None
     except OSError as error:
-        raise TrustError(f"cannot be looked up: {file} {files.told(error)}") from None
+        raise TrustError(f"cannot be looked up: {file} {files.describe_error(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise TrustError(
             f"cannot be looked up: {file} is no list of what is trusted; remove it to start over"
@@ -317,7 +318,7 @@ def _remember(known: dict[str, Identity]) -> None:
         with files.Folder(str(file.parent)) as folder:
             folder.save(file.name, data, 0o600)
     except OSError as error:
-        raise TrustError(f"{file} {files.told(error, 'cannot be written')}") from None
+        raise TrustError(f"{file} {files.describe_error(error, 'cannot be written')}") from None
 
 
 # ---------------------------------------------------------------------------- who can change it

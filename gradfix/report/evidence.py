@@ -35,7 +35,7 @@ def save(plan: Plan, folder: str) -> int | Problem:
                 if name not in made and any(_is_about(path, name) for path in ran):
                     opened.remove(name)
     except OSError as error:
-        return Problem(folder, files.told(error, "cannot be written"))
+        return Problem(folder, files.describe_error(error, "cannot be written"))
     return len(made)
 
 
@@ -46,7 +46,7 @@ def unusable(folder: str) -> Problem | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Problem(folder, files.told(error, "cannot be written"))
+        return Problem(folder, files.describe_error(error, "cannot be written"))
     return None
 
 

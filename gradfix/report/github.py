@@ -28,8 +28,8 @@ def of_report(report: Report) -> str:
             "endLine": one["end_location"]["row"],
             "endColumn": one["end_location"]["column"],
         }
-        told = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
-        lines.append(f"::{LEVELS[one['severity']]} {told}::{_data(one['message'])}\n")
+        parameters = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
+        lines.append(f"::{LEVELS[one['severity']]} {parameters}::{_data(one['message'])}\n")
     return "".join(lines)
 
 

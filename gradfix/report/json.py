@@ -131,7 +131,7 @@ def _attempt(attempt: Attempt) -> _Json:
         "effect": str(attempt.fix.effect),
         "outcome": str(attempt.outcome),
         "reason": attempt.reason,
-        "location": _start(split_lines(attempt.before), attempt.told.span),
+        "location": _start(split_lines(attempt.before), attempt.reported_finding.span),
         "asked_for": attempt.asked_for,
         "also": [
             {"code": one.code, "location": _start(split_lines(attempt.before), one.span)}

@@ -59,7 +59,7 @@ class Text:
         do.
         """
         for file in plan.files:
-            for finding, group in groupby(file.attempts, lambda attempt: attempt.told):
+            for finding, group in groupby(file.attempts, lambda attempt: attempt.reported_finding):
                 tried = list(group)
                 lines = split_lines(tried[0].before)
                 rows = [*self._why(file.path, lines, finding)]
@@ -77,10 +77,13 @@ class Text:
                 continue
             lines = split_lines(file.text)
             for finding, verdict in zip(file.findings, file.judgement.verdicts):
-                told = (
+                wording = (
                     f"{self._paint(verdict.outcome, colours[verdict.outcome])}: {printable(verdict.reason)}"
                 )
-                rows = [*self._why(file.before, lines, finding), self._point(_margin(lines, finding), told)]
+                rows = [
+                    *self._why(file.before, lines, finding),
+                    self._point(_margin(lines, finding), wording),
+                ]
                 yield "".join(f"{line}\n" for line in rows)
                 yield (
                     "".join(
@@ -119,8 +122,8 @@ class Text:
             fix += f"; by hand: {explanation.by_hand}"
         elif not explanation.fix and explanation.known:
             fix += f"; {_ways_of(explanation.known.partition(':')[0])}"
-        for told in filter(None, (explanation.known, explanation.advice, fix)):
-            yield f"{self._point(margin, printable(told))}\n"
+        for wording in filter(None, (explanation.known, explanation.advice, fix)):
+            yield f"{self._point(margin, printable(wording))}\n"
         if explanation.patch:
             yield "\n"
             for line in explanation.patch.decode("utf-8", "replace").removesuffix("\n").split("\n"):
@@ -162,10 +165,10 @@ class Text:
                     yield f"{number} {bar} {self._paint(text, _RED if row.primary else _BLUE)}"
         yield f"{' ' * gutter} {bar}"
 
-    def _point(self, margin: str, told: str) -> str:
+    def _point(self, margin: str, wording: str) -> str:
         """A line below an excerpt."""
-        told = "\n".join(self._wrapped(told, len(margin) + 3, len(margin) + 3))
-        return f"{margin} {self._paint('=', _BLUE)} {told}"
+        wording = "\n".join(self._wrapped(wording, len(margin) + 3, len(margin) + 3))
+        return f"{margin} {self._paint('=', _BLUE)} {wording}"
 
     def _wrapped(self, text: str, before: int, indent: int) -> list[str]:
         """``text``, which stands behind ``before`` columns, in lines that a terminal shows as they are."""
@@ -213,8 +216,8 @@ class Text:
             yield from (f"      {printable(line)}" for line in attempt.evidence.lines()[:-1])
         for other in (attempt, *attempt.ways) if attempt.ways else ():
             cost = "" if other.evidence is None else str(other.evidence.cost())
-            told = cost if other.outcome is Outcome.PROVED else other.reason
-            what = ": ".join(filter(None, (f"{other.outcome} ({other.fix.effect})", told)))
+            wording = cost if other.outcome is Outcome.PROVED else other.reason
+            what = ": ".join(filter(None, (f"{other.outcome} ({other.fix.effect})", wording)))
             what += "" if other is attempt else f"; {other.fix.message}"
             yield printable(f"      {'way':<12}{other.fix.way or 'default':<12}{what}")
 
@@ -276,10 +279,10 @@ def described(place: Unanalysed) -> str:
 def _unanalysed(run: Report | Plan, named: bool) -> str:
     """How much could not be analysed, for the last line; ``named`` says whether that was told in full."""
     kinds = Counter(place.kind for place in run.unanalysed)
-    told = " and ".join(_count(number, kind) for kind, number in sorted(kinds.items()))
-    if not told:
+    wording = " and ".join(_count(number, kind) for kind, number in sorted(kinds.items()))
+    if not wording:
         return ""
-    return f"; {told} could not be analysed{'' if named else ' (-v names them)'}"
+    return f"; {wording} could not be analysed{'' if named else ' (-v names them)'}"
 
 
 def summary_of_report(report: Report, verbose: bool = False) -> str:
@@ -298,8 +301,8 @@ def _found(report: Report) -> str:
     severities = [found.finding.severity for found in report.findings]
     counts = [(severities.count(one), one) for one in Severity if one in severities]
     mixed = ", ".join(_count(number, one) if one != "info" else f"{number} info" for number, one in counts)
-    told = f" ({mixed})" if len(counts) > 1 else ""
-    parts = [f"Found {_count(len(report.findings), 'finding')}{told} in {_count(files, 'file')}"]
+    wording = f" ({mixed})" if len(counts) > 1 else ""
+    parts = [f"Found {_count(len(report.findings), 'finding')}{wording} in {_count(files, 'file')}"]
     if safe:
         parts.append(f"{safe} fixable with `gradfix apply`")
     if unsafe:
@@ -323,11 +326,11 @@ def _done(plan: Plan) -> str:
     files = [file for file in plan.files if file.applied]
     verb = "Fixed" if files and all(file.written for file in files) else "Would fix"
     outcomes = [f"{sum(a.resolved for a in applied if a.outcome is kind)} {kind}" for kind in Outcome]
-    told = ", ".join(outcome for outcome in outcomes if not outcome.startswith("0 "))
+    wording = ", ".join(outcome for outcome in outcomes if not outcome.startswith("0 "))
     if made_up := sum(map(_made_up, applied)):
-        told += f"; {made_up} with made-up data"
+        wording += f"; {made_up} with made-up data"
     resolved = sum(attempt.resolved for attempt in applied)
-    fixed = f"{verb} {_count(resolved, 'finding')} in {_count(len(files), 'file')} ({told})"
+    fixed = f"{verb} {_count(resolved, 'finding')} in {_count(len(files), 'file')} ({wording})"
     parts = [fixed if applied else "Fixed nothing"]
     if new := sum(not attempt.asked_for for attempt in applied):
         parts.append(f"{new} more that came up with {'it' if resolved == 1 else 'them'}")
@@ -353,7 +356,7 @@ def missing_in_patch(plan: Plan) -> Iterator[str]:
     for file in plan.files:
         for attempt in file.attempts:
             if not attempt.applied:
-                finding = attempt.told
+                finding = attempt.reported_finding
                 where = f"{file.path}:{finding.span.line}: {finding.code}"
                 yield printable(f"{where}: {attempt.outcome}, so not in the patch: {attempt.reason}")
 
@@ -364,8 +367,8 @@ def summary_of_undone(undone: Undone, dry_run: bool) -> str:
         return "Nothing to take back: every file is as it was before the last apply"
     files = _count(len(undone.changes), "file") if undone.changes else "nothing"
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(undone.journal.time))
-    told = "".join(f"{printable(leading(change.path))}\n" for change in undone.changes)
-    return f"{told}{'Would take' if dry_run else 'Took'} back {files} of the apply of {at}"
+    wording = "".join(f"{printable(leading(change.path))}\n" for change in undone.changes)
+    return f"{wording}{'Would take' if dry_run else 'Took'} back {files} of the apply of {at}"
 
 
 def summary_of_judged(files: Sequence[Judged]) -> str:
@@ -375,8 +378,8 @@ def summary_of_judged(files: Sequence[Judged]) -> str:
         return "gradfix finds no mistake in the old version, so there is no repair to judge"
     kinds = ("accepted", "refuted", "not run")
     counts = [(sum(verdict.outcome == kind for verdict in verdicts), kind) for kind in kinds]
-    told = ", ".join(f"{count} {kind}" for count, kind in counts if count)
-    return f"Judged {_count(len(verdicts), 'mistake')}: {told}"
+    wording = ", ".join(f"{count} {kind}" for count, kind in counts if count)
+    return f"Judged {_count(len(verdicts), 'mistake')}: {wording}"
 
 
 def _nothing(run: Report | Plan) -> str:

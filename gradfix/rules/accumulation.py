@@ -1,4 +1,4 @@
-"""Steps that wait for several passes of a loop, told by the number of the pass."""
+"""Steps that wait for several iterations of a loop, told by the number of the iteration."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.questions import backwards, between, steps
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, between, steps
 from gradfix.autograd.training_step import Program
 from gradfix.core.syntax import last_name
-from gradfix.rules import conditional_steps as guards
+from gradfix.rules import conditional_steps
 
 
 class Waiting(NamedTuple):
-    """A backward of every pass, and the step that waits for some of them."""
+    """A backward of every iteration, and the step that waits for some of them."""
 
     run: Run
     backward: Backward
     step: Step
     loop: ast.For
     test: ast.expr
-    """The condition that holds in the passes that step."""
+    """The condition that holds in the iterations that step."""
     window: ast.expr
-    """For how many passes it waits."""
+    """For how many iterations it waits."""
     number: str
-    """The variable that counts the passes, from the start of each loop on."""
+    """The variable that counts the iterations, from the start of each loop on."""
 
 
 def waiting(program: Program, run: Run) -> Iterator[Waiting]:
-    """The steps of a run that wait for a fixed number of passes of the loop around them."""
+    """The steps of a run that wait for a fixed number of iterations of the loop around them."""
     for step in {s.site: s for s in reversed(steps(run))}.values():
-        if step.doubtful or not step.path or step.optimizer.wrapped or not step.optimizer.groups_known:
+        if step.doubtful or not step.loops or step.optimizer.wrapped or not step.optimizer.groups_known:
             continue
-        loop = step.path[-1][0]
+        loop = step.loops[-1][0]
         earlier = [
-            b for b in backwards(run) if b.accumulates and b.path == step.path and b.serial < step.serial
+            b for b in backwards(run) if b.accumulates and b.loops == step.loops and b.serial < step.serial
         ]
         if not isinstance(loop, ast.For) or not earlier or getattr(step.site, "lineno", 0) <= 0:
             continue
@@ -45,7 +45,7 @@ def waiting(program: Program, run: Run) -> Iterator[Waiting]:
             continue
         if len({b.site for b in earlier}) > 1 or getattr(backward.site, "lineno", 0) <= 0:
             continue
-        if not isinstance(guards.place(program, backward, step), ast.stmt):
+        if not isinstance(conditional_steps.place(program, backward, step), ast.stmt):
             continue
         outer = [a for a in program.ancestors(step.site) if isinstance(a, (ast.If, ast.For))]
         held = outer[0] if outer and isinstance(outer[0], ast.If) else None
@@ -84,7 +84,7 @@ def counts_from_start(loop: ast.For) -> ast.expr | None:
 
 
 def _counter(loop: ast.For) -> str | None:
-    """The variable of a loop that has the number of the pass."""
+    """The variable of a loop that has the number of the iteration."""
     target, over = loop.target, loop.iter
     if not isinstance(over, ast.Call):
         return None

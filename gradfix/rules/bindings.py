@@ -3,7 +3,7 @@
 Two questions of data flow, asked of every rewrite, whichever codemod it comes from. *Definite assignment*:
 nothing that is written may read a variable that some path to this place may not have bound. *Reaching
 definitions*: what computes a variable again, as one branch has it, must be what every branch has that comes
-to this place. A condition is taken to go either way, and a loop to make no pass, unless constants tell.
+to this place. A condition is taken to go either way, and a loop to make no iteration, unless constants tell.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def hold(before: ast.Module, after: ast.Module, edits: Sequence[Edit]) -> bool:
 
 def _newly_unbound(before: ast.Module, after: ast.Module, names: Collection[str]) -> bool:
     """Whether a variable is read that may not be bound, where it was not read before."""
-    flow = Flow(after, names) if names else None
+    flow = ReachingDefinitions(after, names) if names else None
     if flow is None or not flow.unbound:
         return False
-    now, then = Counter(flow.unbound), Counter(Flow(before, names).unbound)
+    now, then = Counter(flow.unbound), Counter(ReachingDefinitions(before, names).unbound)
     gone = list((then - now).elements())
     for read in (now - then).elements():
         # What has been read there in any case is read in another statement, or in one just before it.
@@ -93,7 +93,7 @@ def _is_special(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
-def _leads_to(flow: Flow, read: Read, old: Read) -> bool:
+def _leads_to(flow: ReachingDefinitions, read: Read, old: Read) -> bool:
     """Whether a variable is still what it was where it was read before, or is read there in its place."""
     block, place = flow.places[read]
     later = [ast.unparse(s) if isinstance(s, SIMPLE) else _head(s) for s in block[place:]]
@@ -108,7 +108,7 @@ def _of_one_branch(tree: ast.Module, edits: Iterable[Edit]) -> bool:
     copies = [(edit, *copy) for edit in edits for copy in _copies(tree, edit)]
     if not copies:
         return False
-    flow = Flow(tree, {name for _, name, _ in copies})
+    flow = ReachingDefinitions(tree, {name for _, name, _ in copies})
     for edit, name, value in copies:
         place = edit.anchor if isinstance(edit, InsertStatement) else edit.span
         states = flow.behind if isinstance(edit, InsertStatement) and edit.where == "after" else flow.ahead
@@ -206,7 +206,7 @@ def _identifiers(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
-class Flow:
+class ReachingDefinitions:
     """The definitions of some variables that reach each statement of a program.
 
     ``unbound`` lists the reads of those that may not be bound. One that has been read is bound from there on,
@@ -304,13 +304,13 @@ class _Loop(NamedTuple):
     left: list[Reaching]
     """What is in force where the loop is left by ``break``."""
     again: list[Reaching]
-    """... and where a pass is over before its end."""
+    """... and where an iteration is over before its end."""
 
 
 class _Walk:
     """One scope, gone through along its paths."""
 
-    def __init__(self, flow: Flow, scope: Scope, path: str, outer: frozenset[str]) -> None:
+    def __init__(self, flow: ReachingDefinitions, scope: Scope, path: str, outer: frozenset[str]) -> None:
         self.flow = flow
         self.path = path
         self.own = flow.names & _locals(scope)
@@ -421,7 +421,8 @@ class _Walk:
     def loop(self, node: ast.For | ast.AsyncFor | ast.While, state: Reaching) -> Reaching | None:
         if not isinstance(node, ast.While):
             state = self.read(node.iter, state)
-        # A pass begins with what is in force before the loop, or with what passes before it have bound.
+        # An iteration begins with what is in force before the loop, or with what iterations before it have
+        # bound.
         head = _with(state, _definitions(list(_within(node)), self.own))
         loop = _Loop([], [])
         self.loops.append(loop)
@@ -435,8 +436,8 @@ class _Walk:
         self.loops.pop()
         for passed in loop.again:
             over = _join(over, passed)
-        makes_a_pass = not isinstance(node, ast.While) and _makes_a_pass(node.iter)
-        through = None if endless else over if makes_a_pass else _join(head, over)
+        iterates_for_sure = not isinstance(node, ast.While) and _iterates_for_sure(node.iter)
+        through = None if endless else over if iterates_for_sure else _join(head, over)
         after = self.inside(node, node.orelse, through)
         for left in loop.left:
             after = _join(after, left)
@@ -593,8 +594,8 @@ def _definitions(nodes: Iterable[ast.AST], names: Collection[str]) -> dict[str, 
     return found
 
 
-def _makes_a_pass(iterable: ast.expr) -> bool:
-    """Whether a loop over this certainly makes one pass at least, by constants."""
+def _iterates_for_sure(iterable: ast.expr) -> bool:
+    """Whether a loop over this certainly makes one iteration at least, by constants."""
     if isinstance(iterable, (ast.List, ast.Tuple, ast.Set)):
         return any(not isinstance(item, ast.Starred) for item in iterable.elts)
     if isinstance(iterable, ast.Call) and last_name(iterable) == "range" and iterable.args:

@@ -1,8 +1,8 @@
-"""Conditions between a backward and its step: does the step wait for several passes, or leave some out?
+"""Conditions between a backward and its step: does the step wait for several iterations, or leave some out?
 
-Gradients that a step waits for add up on purpose, and are to be cleared when it has consumed them. Of a
-pass that is left out (``if torch.isfinite(loss)``) nothing may stay. Which of the two a condition means is
-told from its words; where they do not tell, nothing is known.
+Gradients that a step waits for add up on purpose, and are to be cleared when it has consumed them. Of an
+iteration that is left out (``if torch.isfinite(loss)``) nothing may stay. Which of the two a condition means
+is told from its words; where they do not tell, nothing is known.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import enum
 from collections.abc import Iterator
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.questions import backwards, steps, zeros
-from gradfix.autograd.training_step import Entry, Program
+from gradfix.autograd.trace_queries import backwards, steps, zeros
+from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.syntax import LOOPS, last_name
 
 FINITE = frozenset({"isfinite", "isnan", "isinf"})
-"""What a script asks in order to leave out a pass whose loss or gradients are no numbers."""
+"""What a script asks in order to leave out an iteration whose loss or gradients are no numbers."""
 SYNCHRONISING = frozenset({"sync_gradients"})
-"""Attributes of frameworks that count passes by themselves."""
+"""Attributes of frameworks that count iterations by themselves."""
 PURE = frozenset({"len", "isinstance", "hasattr", "getattr", "bool", "int", "max", "min", "abs"})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 EXPANDED = 4
@@ -27,19 +27,19 @@ EXPANDED = 4
 
 
 class Means(enum.Enum):
-    """What a condition around a step means for the passes in which it does not hold."""
+    """What a condition around a step means for the iterations in which it does not hold."""
 
     NOTHING = enum.auto()
     """It comes out the same in all of them."""
     WAITS = enum.auto()
-    """It counts passes."""
+    """It counts iterations."""
     SKIPS = enum.auto()
-    """It drops a pass that has gone wrong."""
+    """It drops an iteration that has gone wrong."""
     UNKNOWN = enum.auto()
 
 
 def place(program: Program, backward: Backward, step: Step) -> ast.stmt | bool:
-    """The statement behind which a step that waits for several passes has its gradients cleared.
+    """The statement behind which a step that waits for several iterations has its gradients cleared.
 
     True: it waits for none, and its gradients may be cleared before the backward. False: that is not known.
     """
@@ -89,14 +89,14 @@ def _counted_by_a_framework(program: Program, step: Step) -> bool:
     return any(isinstance(one, ast.Call) and last_name(one) == "accumulate" for one in items)
 
 
-def cleared_otherwise(entry: Entry, step: Step) -> bool:
-    """Whether passes that leave the step out clear what it consumes: ``else: optimizer.zero_grad()``.
+def cleared_otherwise(entry: EntryPoint, step: Step) -> bool:
+    """Whether iterations that leave the step out clear what it consumes: ``else: optimizer.zero_grad()``.
 
-    What is another way in all passes, as another mode of training is, clears nothing for this one.
+    What is another way in all iterations, as another mode of training is, clears nothing for this one.
     """
-    if not step.path:
+    if not step.loops:
         return False
-    loop = step.path[-1][0]
+    loop = step.loops[-1][0]
     for run in entry.runs:
         flipped = run.scenario.flipped
         if flipped and not any(entry.varying.get(site, True) for site in flipped):
@@ -105,7 +105,7 @@ def cleared_otherwise(entry: Entry, step: Step) -> bool:
         if run.impossible or any(s.optimizer in mine for s in steps(run)):
             continue
         owned = {leaf for state in mine for leaf in state.owned()}
-        if any(not owned.isdisjoint(z.leaves) and any(at is loop for at, _ in z.path) for z in zeros(run)):
+        if any(not owned.isdisjoint(z.leaves) and any(at is loop for at, _ in z.loops) for z in zeros(run)):
             return True
     return False
 
@@ -127,21 +127,21 @@ def _steps_anyway(condition: ast.If, sites: set[ast.AST]) -> bool:
 
 
 def _left_out(program: Program, backward: Backward, step: Step) -> bool:
-    """Whether the step is left out, in some run, in a pass that has the backward."""
+    """Whether the step is left out, in some run, in an iteration that has the backward."""
     for run in (run for entry in program.entries for run in entry.runs):
         if run.impossible or run.raised:
             continue
         taken = [s for s in steps(run) if s.optimizer.created is step.optimizer.created]
         for one in backwards(run):
             if one.site is backward.site and not any(
-                s.serial > one.serial and s.path == one.path[: len(s.path)] for s in taken
+                s.serial > one.serial and s.loops == one.loops[: len(s.loops)] for s in taken
             ):
                 return True
     return False
 
 
 def _skipping(program: Program, at: ast.stmt, backward: Backward, region: ast.AST) -> list[ast.expr]:
-    """Conditions under which a pass ends between the backward and ``at``, in the block of ``at``."""
+    """Conditions under which an iteration ends between the backward and ``at``, in the block of ``at``."""
     block = program.block(at)
     start = backward.site
     found: list[ast.expr] = []
@@ -149,7 +149,7 @@ def _skipping(program: Program, at: ast.stmt, backward: Backward, region: ast.AS
     for statement in block[: block.index(at)]:
         if (statement.end_lineno or 0) < getattr(start, "lineno", 0):
             continue
-        for node in _of_the_pass(statement, ends):
+        for node in _of_the_iteration(statement, ends):
             for outer in program.ancestors(node):
                 if isinstance(outer, ast.If) and node.lineno > getattr(start, "lineno", 0):
                     found.append(outer.test)
@@ -158,8 +158,8 @@ def _skipping(program: Program, at: ast.stmt, backward: Backward, region: ast.AS
     return found
 
 
-def _of_the_pass(statement: ast.AST, ends: type[ast.stmt]) -> Iterator[ast.stmt]:
-    """Where a statement ends the pass that it belongs to."""
+def _of_the_iteration(statement: ast.AST, ends: type[ast.stmt]) -> Iterator[ast.stmt]:
+    """Where a statement ends the iteration that it belongs to."""
     if isinstance(statement, ends):
         yield statement
     if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
@@ -167,11 +167,11 @@ def _of_the_pass(statement: ast.AST, ends: type[ast.stmt]) -> Iterator[ast.stmt]
     if isinstance(statement, LOOPS) and ends is ast.Continue:
         return
     for inner in ast.iter_child_nodes(statement):
-        yield from _of_the_pass(inner, ends)
+        yield from _of_the_iteration(inner, ends)
 
 
 def _means(program: Program, test: ast.expr, region: ast.AST) -> Means:
-    """What a condition means, by its words and those of what it is computed from in each pass."""
+    """What a condition means, by its words and those of what it is computed from in each iteration."""
     changed = [
         node for node in ast.walk(region) if isinstance(node, (ast.Name, ast.Attribute)) and _bound(node)
     ]
@@ -208,7 +208,7 @@ def _means(program: Program, test: ast.expr, region: ast.AST) -> Means:
 
 
 def _words(test: ast.AST, region: ast.AST, depth: int = EXPANDED) -> Iterator[ast.AST]:
-    """The nodes of a condition, and of what the variables in it were assigned in the same pass."""
+    """The nodes of a condition, and of what the variables in it were assigned in the same iteration."""
     for node in ast.walk(test):
         yield node
         if isinstance(node, ast.Name) and depth:
@@ -253,7 +253,7 @@ def _counters(region: ast.AST) -> set[str]:
 
 
 def _numbers(region: ast.AST) -> set[str]:
-    """The number of a pass, by the variable that a loop gives it."""
+    """The number of an iteration, by the variable that a loop gives it."""
     if not isinstance(region, (ast.For, ast.AsyncFor)) or not isinstance(region.iter, ast.Call):
         return set()
     counting = region.iter

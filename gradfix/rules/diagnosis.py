@@ -9,25 +9,25 @@ from __future__ import annotations
 
 import enum
 
-from gradfix.autograd.entries import terms_of
 from gradfix.autograd.graph import Backward, Change, Leaf, OptimizerState, Step, reach
-from gradfix.autograd.questions import (
+from gradfix.autograd.model_ledger import terms_of
+from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import (
     Feeding,
     backwards,
     between,
     calls_in,
     carrying,
-    earlier_pass,
+    earlier_iteration,
     fed_by,
     first_step,
     holding,
     owned_elsewhere,
     owner,
-    same_pass,
+    same_iteration,
     without_call,
     zeros,
 )
-from gradfix.autograd.run import Run
 from gradfix.autograd.turns import misdirected
 
 
@@ -39,9 +39,9 @@ class Diagnosis(enum.Enum):
     STALE = enum.auto()
     """A prediction made before a step is used in a backward after it."""
     CARRIED = enum.auto()
-    """A value is carried from pass to pass with its graph."""
+    """A value is carried from iteration to iteration with its graph."""
     OUTSIDE = enum.auto()
-    """A graph is built before a loop, perhaps in another one, and traversed in every pass."""
+    """A graph is built before a loop, perhaps in another one, and traversed in every iteration."""
     USED_TWICE = enum.auto()
     """Two losses, one graph."""
     BACKPROPAGATED_TWICE = enum.auto()
@@ -60,8 +60,8 @@ def diagnose(run: Run, event: Backward) -> Diagnosis | None:
     node = failure.node
     if isinstance(failure.culprit, Step) and misdirected(run, failure.culprit) is not None:
         return Diagnosis.WRONG_STEP
-    if not same_pass(node, event):
-        if earlier_pass(node, event) is not None:
+    if not same_iteration(node, event):
+        if earlier_iteration(node, event) is not None:
             return Diagnosis.CARRIED
         if failure.kind == "E1":
             if leaking(run, event) is not None:
@@ -180,10 +180,11 @@ def _takes_turns(run: Run, candidate: Backward, other: Backward, foreign: set[Le
 
 
 def toggled(run: Run, backward: Backward) -> OptimizerState | None:
-    """The optimizer that alone a loss is for, as its networks were frozen for the other losses of the pass.
+    """The optimizer that alone a loss is for, as its networks were frozen for the other losses of the
+    iteration.
 
-    Others of the pass go through these networks without a gradient for them, to the network that feeds them;
-    this one is what they are thawed for. Which optimizer steps first does not matter then.
+    Others of the iteration go through these networks without a gradient for them, to the network that feeds
+    them; this one is what they are thawed for. Which optimizer steps first does not matter then.
     """
     if run.thawed.isdisjoint(backward.reached):
         return None
@@ -193,7 +194,7 @@ def toggled(run: Run, backward: Backward) -> OptimizerState | None:
         if own.isdisjoint(through) or not any(backward.reached.get(leaf) for leaf in own):
             continue
         foreign = owned_elsewhere(run, backward, optimizer.state)
-        others = [b for b in backwards(run) if b is not backward and b.path == backward.path]
+        others = [b for b in backwards(run) if b is not backward and b.loops == backward.loops]
         passing = [b for b in others if foreign & set(b.reached) and own.isdisjoint(b.reached)]
         if any(call.leaves & own for b in passing for call in calls_in(b.visited)):
             return optimizer.state
@@ -201,12 +202,13 @@ def toggled(run: Run, backward: Backward) -> OptimizerState | None:
 
 
 def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[Leaf]) -> Backward | None:
-    """A loss of this pass, or of a loop around it, that is for the feeding network, by way of the other's."""
+    """A loss of this iteration, or of a loop around it, that is for the feeding network, by way of the
+    other's."""
     own = set(mine.owned())
     for other in backwards(run):
         theirs = owner(run, other)
         if (
-            backward.path[: len(other.path)] == other.path
+            backward.loops[: len(other.loops)] == other.loops
             and theirs is not None
             and foreign & set(theirs.owned())
         ):
@@ -216,7 +218,7 @@ def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[L
 
 
 def reused(run: Run, backward: Backward, call: object) -> bool:
-    """Whether another backward of the same pass goes through this very call of the network.
+    """Whether another backward of the same iteration goes through this very call of the network.
 
     What has computed a gradient that is a part of this loss is none.
     """
@@ -227,7 +229,7 @@ def reused(run: Run, backward: Backward, call: object) -> bool:
         and other.site not in parts
         and any(n.call is call for n in other.visited)
         for other in backwards(run)
-        if other.path == backward.path
+        if other.loops == backward.loops
     )
 
 

@@ -22,7 +22,7 @@ from gradfix.core.codemod import (
 )
 from gradfix.core.segments import call_method, source_segment
 from gradfix.core.syntax import last_name
-from gradfix.rules import conditional_steps as guards
+from gradfix.rules import conditional_steps
 
 RETAIN_POSITION = {"backward": 1, "grad": 3}
 """Where ``retain_graph`` stands when given by position: ``backward(gradient, retain_graph)``."""
@@ -257,11 +257,11 @@ def clearing_place(
 ) -> tuple[ast.stmt, Literal["before", "after"]] | None:
     """Where a step's gradients are to be cleared: before its backward or what is around it, or behind itself.
 
-    What several passes of a loop add up before the step is meant to add up, so that a step that waits for
+    What several iterations of a loop add up before the step is meant to add up, so that a step that waits for
     several of them clears behind itself. Where a branch holds the backward and not the step, the other branch
     may have one too. None: it is not known whether the step waits.
     """
-    waiting = guards.place(program, backward, step)
+    waiting = conditional_steps.place(program, backward, step)
     if waiting is False:
         return None
     if waiting is not True:

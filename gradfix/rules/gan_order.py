@@ -1,4 +1,4 @@
-"""Which of two adversaries is trained first in a pass: one order rewritten into the other, on request.
+"""Which of two adversaries is trained first in an iteration: one order rewritten into the other, on request.
 
     fake = G(z)                                   fake = G(z)
     d_loss = bce(D(fake.detach()), zeros) + ...   g_loss = bce(D(fake), ones)
@@ -9,14 +9,14 @@
     optimizer_G.step()                            optimizer_D.step()
 
 Both orders are right, and neither is a mistake: so this is no codemod, and `check` never tells it. What
-differs: the generator learns from the discriminator as it is before its step of the pass, or after it.
+differs: the generator learns from the discriminator as it is before its step of the iteration, or after it.
 
 Who is who is not read from names: the generator's loss goes through the discriminator, and the
 discriminator's does not reach the generator. An actor and its critic stand to each other in the same way.
 
 Preconditions:
 
-* two optimizers step, each once in a pass, in one block;
+* two optimizers step, each once in an iteration, in one block;
 * the discriminator's loss is cut off from the generator, and each loss has a prediction of its own;
 * one has stepped before the other one's loss is backpropagated;
 * the two phases store nothing in attributes and do not leave the block (`break`, `return`), and the second
@@ -37,8 +37,8 @@ from functools import partial
 from types import ModuleType
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.questions import backwards, calls_in, owner, steps, zeros
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, calls_in, owner, steps, zeros
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Codemod, Effect, Finding, Fix, Span, Way
 from gradfix.rules.edits import note, offered, stepped
@@ -46,7 +46,7 @@ from gradfix.rules.phases import turned_round
 
 
 class Order(StrEnum):
-    """Who is trained first in each pass."""
+    """Who is trained first in each iteration."""
 
     GENERATOR = "generator-first"
     DISCRIMINATOR = "discriminator-first"
@@ -54,7 +54,7 @@ class Order(StrEnum):
 
 @dataclass(eq=False)
 class Turns:
-    """One pass: both steps, and the backwards before each."""
+    """One iteration: both steps, and the backwards before each."""
 
     run: Run
     generator: Step
@@ -76,7 +76,7 @@ def codemod(order: Order) -> Codemod:
 
 
 def find(program: Program, order: Order) -> Iterator[Finding]:
-    """Each pass in which the other one of two adversaries is trained first."""
+    """Each iteration in which the other one of two adversaries is trained first."""
     for entry in program.entries:
         for one in entry.certain(
             partial(_otherwise, order=order), lambda one: one.generator.site, raises=False
@@ -86,22 +86,22 @@ def find(program: Program, order: Order) -> Iterator[Finding]:
 
 def _otherwise(run: Run, order: Order) -> dict[Hashable, Turns]:
     found: dict[Hashable, Turns] = {}
-    for path in dict.fromkeys(step.path for step in steps(run)):
-        turns = _turns(run, [step for step in steps(run) if step.path == path])
+    for path in dict.fromkeys(step.loops for step in steps(run)):
+        turns = _turns(run, [step for step in steps(run) if step.loops == path])
         if turns is not None and turns.order is not order:
             found.setdefault(turns.generator.site, turns)
     return found
 
 
 def _turns(run: Run, pair: list[Step]) -> Turns | None:
-    """A pass with two steps, if they are those of adversaries and nothing else is amiss."""
+    """An iteration with two steps, if they are those of adversaries and nothing else is amiss."""
     if len(pair) != 2 or len({step.optimizer for step in pair}) != 2 or any(step.doubtful for step in pair):
         return None
-    inside = [b for b in backwards(run) if b.path[: len(pair[0].path)] == pair[0].path]
+    inside = [b for b in backwards(run) if b.loops[: len(pair[0].loops)] == pair[0].loops]
     losses: dict[Step, list[Backward]] = {step: [] for step in pair}
     for event in inside:
         mine = next((step for step in pair if owner(run, event) is step.optimizer), None)
-        if mine is None or event.failure is not None or not event.certain or event.path != mine.path:
+        if mine is None or event.failure is not None or not event.certain or event.loops != mine.loops:
             return None
         losses[mine].append(event)
     if not all(losses.values()) or not all(step.optimizer.groups_known for step in pair):
@@ -132,9 +132,9 @@ def _finding(program: Program, one: Turns, order: Order) -> Finding:
     moves = turned_round(program, _events(one, first), first.site, second.site)
     claim = Claim(unchanged=(), same_forwards=False)
     fixes = [] if moves is None else [Fix(message, Effect.CHANGES, tuple(moves), claim, Way.REORDER)]
-    told = f"`{names[first]}` is trained before `{names[second]}`, and the order asked for is {order}"
+    reported = f"`{names[first]}` is trained before `{names[second]}`, and the order asked for is {order}"
     advice = "exchange the two phases; what the second one reads has to be computed before both"
-    return Finding(str(order), told, Span.of(_place(second)), notes, offered(fixes), advice=advice)
+    return Finding(str(order), reported, Span.of(_place(second)), notes, offered(fixes), advice=advice)
 
 
 def _place(step: Step) -> ast.expr | ast.stmt:

@@ -34,7 +34,7 @@ def _within(program: Program, home: ast.AST, node: Node) -> ast.expr | None:
 
 
 def moved_inside(program: Program, event: Backward) -> tuple[str, list[Edit]] | None:
-    """How what a backward walks is computed in each pass of its loop, or in each call of its function.
+    """How what a backward walks is computed in each iteration of its loop, or in each call of its function.
 
     Whole assignments move that stand before the loop, or before the definition of the function, in the same
     suite. Nobody else reads what they bind, and nothing in between changes what they read.
@@ -83,9 +83,9 @@ def _repeated(program: Program, event: Backward) -> tuple[ast.stmt, list[Node]] 
     failure = event.failure
     if failure is None or failure.node is None or failure.culprit is None:
         return None
-    for loop, _ in event.path:
-        if all(at is not loop for at, _ in failure.node.path) and isinstance(loop, (ast.For, ast.While)):
-            return loop, [n for n in event.visited if all(at is not loop for at, _ in n.path)]
+    for loop, _ in event.loops:
+        if all(at is not loop for at, _ in failure.node.loops) and isinstance(loop, (ast.For, ast.While)):
+            return loop, [n for n in event.visited if all(at is not loop for at, _ in n.loops)]
     function = program.function(event.site)
     if not isinstance(function, ast.FunctionDef) or failure.culprit.site is not event.site:
         return None

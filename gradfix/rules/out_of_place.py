@@ -115,7 +115,7 @@ def bound_at(program: Program, name: ast.Name) -> list[ast.stmt]:
 def read_again(program: Program, at: ast.AST, name: str) -> bool:
     """Whether a variable may be read behind a place, for more than its shape or gradient, before it is bound.
 
-    What stands before that place in a loop is read in the next pass.
+    What stands before that place in a loop is read in the next iteration.
     """
     function = program.function(at)
     loops = [

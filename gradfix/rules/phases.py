@@ -1,4 +1,4 @@
-"""Two phases of one pass, each with a backward and a step of its own, in the other order.
+"""Two phases of one iteration, each with a backward and a step of its own, in the other order.
 
     d_loss.backward(); optimizer_D.step()         g_loss.backward(); optimizer_G.step()
     g_loss.backward(); optimizer_G.step()    =>   d_loss.backward(); optimizer_D.step()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from gradfix.autograd.entries import SCALES, operation
 from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node
-from gradfix.autograd.questions import backwards, calls_in, owner
+from gradfix.autograd.model_ledger import SCALES, operation
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, calls_in, owner
 from gradfix.autograd.values import Tensor, Value, tensors_in
 
 DISTANCES = frozenset(

@@ -1,4 +1,4 @@
-"""The one way to read a file, and the one way to write one, whoever may have put something in its place.
+"""Reading and writing files safely, even if another process replaces them meanwhile.
 
 Reading opens what is there without waiting, asks the descriptor whether it is a regular file, and takes no
 more than a cap: a named pipe, a device, ``/dev/zero`` behind a link and an endless file are each refused with
@@ -67,7 +67,7 @@ class TooLarge(Refused):
     """There is more than is read."""
 
 
-def told(error: OSError, cannot: str = "cannot be read") -> str:
+def describe_error(error: OSError, cannot: str = "cannot be read") -> str:
     """``error`` as a sentence about a file, without its subject."""
     if isinstance(error, Refused):
         return error.message

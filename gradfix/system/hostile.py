@@ -1,4 +1,4 @@
-"""Reading what a run has left: it may have put anything in the place of what is expected."""
+"""Reading the output files of a run, which may have put anything in their place."""
 
 from __future__ import annotations
 

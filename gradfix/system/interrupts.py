@@ -1,4 +1,4 @@
-"""An interrupt ends the work at the file at hand, always, and one line says how far it came.
+"""Interrupts: Ctrl-C ends the work at the current file, and one line says how far it came.
 
 Python raises an exception where an interrupt finds it, and in some places an exception gets nowhere: in what
 the garbage collector, a weak reference or a fork calls, or in somebody's bare ``except``. So the signal is

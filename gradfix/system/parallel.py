@@ -1,4 +1,4 @@
-"""A function of many files, on all processors where that is worth it.
+"""Mapping a function over files on several processes, where that pays off.
 
 The processes are forked: they inherit the function and the files, and only numbers and results travel.
 Where there is no fork, everything happens in this process.

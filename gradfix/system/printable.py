@@ -1,4 +1,4 @@
-"""Text for a terminal that says what it says and does nothing: one place for all that is printed.
+"""Text that is safe to print on a terminal: control characters are made visible.
 
 What comes from a repository (names of files, lines of code, messages with code in them) may be written by
 anybody. In a terminal text acts: escape sequences move the cursor, write to the clipboard and make links, a

@@ -1,4 +1,4 @@
-"""Programs that gradfix starts, by their names."""
+"""Lookup of the programs that gradfix starts."""
 
 from __future__ import annotations
 

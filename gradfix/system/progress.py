@@ -1,4 +1,4 @@
-"""Tells what is being done: on a terminal in one line with the seconds that pass, elsewhere line by line."""
+"""Progress messages: on a terminal one line with the elapsed seconds, elsewhere line by line."""
 
 from __future__ import annotations
 

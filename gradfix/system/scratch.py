@@ -1,4 +1,4 @@
-"""Temporary folders that nothing leaves behind: what a killed run could not remove, a later one does.
+"""Temporary folders that are always removed: what a killed run left, a later one removes.
 
 A folder is in use for as long as a process holds the lock on the file ``.lock`` in it. The system lets go of
 the lock with the process, however that ends.

@@ -1,4 +1,4 @@
-"""Small files in the user's cache folder: the user's alone, whole or not there, and not too many of them.
+"""Small files in the user's cache folder: private, written atomically, and limited in number.
 
 Nothing here is an error. What cannot be read is not there, and what cannot be written will not be there the
 next time. Nobody waits for anybody: a file is renamed into its place when it is whole.

@@ -48,8 +48,8 @@ def choose_interpreter(path: Path, explicit: str | Interpreter | None = None) ->
             unused = (f"not used: {one} has no torch" for one in dict.fromkeys(tried))
             return Interpreter(executable, chosen, (*refused, *unused))
         tried.append(chosen)
-    told = f"torch is not in {' nor in '.join(dict.fromkeys(tried))}"
-    return "; ".join([told, *(refused or ["name an interpreter that has it with --python"])])
+    described = f"torch is not in {' nor in '.join(dict.fromkeys(tried))}"
+    return "; ".join([described, *(refused or ["name an interpreter that has it with --python"])])
 
 
 def usual_interpreter() -> Interpreter | str:
@@ -69,8 +69,8 @@ def not_started(executable: str, decided: trust.Verdict) -> str:
     ways = [f"run `gradfix trust {name}`"] if decided.askable else []
     ways += ["activate it"] if trust.interpreter_in(trust.subject_of(executable)) else []
     ways += [f"give --python {shlex.quote(printable(os.path.relpath(executable)))}"]
-    told = ", ".join(ways[:-1]) + " or " * (len(ways) > 1) + ways[-1]
-    return f"not started: {name}, which {printable(decided.why)}: {told}"
+    described = ", ".join(ways[:-1]) + " or " * (len(ways) > 1) + ways[-1]
+    return f"not started: {name}, which {printable(decided.why)}: {described}"
 
 
 def configured_interpreter(named: str) -> Interpreter | str:

@@ -191,7 +191,7 @@ class Backward:
     """Bytes that the graph held for it before it ran, beside parameters; ``None`` where nothing is known."""
     seconds: float = 0.0
     """How long it took, watched as it was."""
-    through: ledger.Call | None = None
+    through: ledger.BackwardCall | None = None
     """The terms of the loss and what each depends on; ``None`` where nothing is known."""
     noise: Mapping[tuple[int, int], float] = field(default_factory=dict)
     """By how much rounding alone may change an element of each share."""
@@ -384,7 +384,7 @@ class Recording:
                 for position, state in enumerate(step.parameters)
                 if state.feeds
             }
-            steps.append(ledger.Step(step.optimizer, turns[step.optimizer], consumed))
+            steps.append(ledger.OptimizerStep(step.optimizer, turns[step.optimizer], consumed))
             turns[step.optimizer] += 1
         return ledger.Ledger(calls, tuple(steps))
 
@@ -700,7 +700,7 @@ class _Loader:
             place=place,
         )
 
-    def through(self, raw: dict[str, Any] | None, index: int, place: Place) -> ledger.Call | None:
+    def through(self, raw: dict[str, Any] | None, index: int, place: Place) -> ledger.BackwardCall | None:
         """What a backward call went through (see ``traversal.py``)."""
         if raw is None:
             return None
@@ -708,23 +708,27 @@ class _Loader:
             frozenset[ledger.Parameter]((int(one), int(at)) for one, at in each) for each in raw["layers"]
         ]
         behind = _closed([tuple(map(int, each)) for each in raw["below"]])
-        flow = ledger.Flow(used, behind)
+        flow = ledger.GradientFlow(used, behind)
         firsts = [first for _, _, first, _ in raw["terms"]]
         numbered = [(int(number), int(count), bool(predicts)) for number, count, _, predicts in raw["terms"]]
         again = frozenset(call for call in map(int, raw["again"]) if 0 <= call < index)
         stale = frozenset[ledger.Parameter]((int(one), int(at)) for one, at in raw["stale"])
 
-        def call(flow: ledger.Flow, firsts: Sequence[Sequence[int]], **more: Any) -> ledger.Call:
+        def call(
+            flow: ledger.GradientFlow, firsts: Sequence[Sequence[int]], **more: Any
+        ) -> ledger.BackwardCall:
             terms = []
             for (number, count, predicts), first in zip(numbered, firsts):
                 direct = frozenset(parameter for layer in first for parameter in used[layer])
                 terms.append(ledger.Term(number, count, flow.reached(first), direct, predicts))
-            return ledger.Call(index, place.receiver or str(place), tuple(terms), flow, again, stale, **more)
+            return ledger.BackwardCall(
+                index, place.receiver or str(place), tuple(terms), flow, again, stale, **more
+            )
 
         if "cut" not in raw:
             return call(flow, firsts)
         below = _closed([tuple(map(int, each)) for each in raw["cut"]["below"]])
-        cut = call(ledger.Flow(used, below), raw["cut"]["terms"])
+        cut = call(ledger.GradientFlow(used, below), raw["cut"]["terms"])
         return call(flow, firsts, constants=flow.reached(raw["constants"]), cut=cut)
 
     def optimizer(self, raw: dict[str, Any], index: int) -> Optimizer:

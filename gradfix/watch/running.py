@@ -24,8 +24,8 @@ from typing import Any
 
 import gradfix
 from gradfix.core.codemod import Effect, Finding, Severity
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.options import Refusal, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.options import Refusal, RequestedOptions
 from gradfix.pipeline.results import Explanation, Reported
 from gradfix.project.source import Problem, split_lines
 from gradfix.rewriting import patch as patches
@@ -86,25 +86,25 @@ def explanations(facts: Mapping[str, Any], min_severity: Severity | None = None)
         if found is not None:
             yield found
         return
-    from gradfix.watch import untrained as silence
+    from gradfix.watch import untrained
 
-    for explanation in silence.explain(facts):
+    for explanation in untrained.explain(facts):
         yield _with_likely_reason(explanation, facts, min_severity)
 
 
 def explain(facts: Mapping[str, Any], min_severity: Severity | None = None) -> Explanation | None:
     """What is to be said of an error; ``None`` where none of its lines can be read."""
-    told = Story(facts)
-    places = [place for place in map(tuple, facts["places"]) if told.file(place[0]) is not None]
+    story = Story(facts)
+    places = [place for place in map(tuple, facts["places"]) if story.file(place[0]) is not None]
     if not places:
         return None
-    told.tell()
+    story.tell()
     for path in dict.fromkeys(path for path, _ in places):
         lines = {line for one, line in places if one == path}
-        reported = _predicted(path, facts["kind"], lines, told.causes, min_severity)
+        reported = _predicted(path, facts["kind"], lines, story.causes, min_severity)
         if reported is not None:
-            return _with_fix(told, path, reported, facts.get("command", ()))
-    return told.explanation(places[0][0])
+            return _with_fix(story, path, reported, facts.get("command", ()))
+    return story.explanation(places[0][0])
 
 
 # ---------------------------------------------------------------------------- what the model says
@@ -118,10 +118,10 @@ def _predicted(
     min_severity: Severity | None,
 ) -> Reported | None:
     """The finding that predicts this error, unless it blames something else than what has led to it."""
-    options = pipeline.prepare([path], Wishes(verify=False, min_severity=min_severity))
+    options = driver.prepare([path], RequestedOptions(verify=False, min_severity=min_severity))
     if isinstance(options, Refusal):
         return None
-    for file in pipeline.check([path], options).files:
+    for file in driver.check([path], options).files:
         for reported in file.findings:
             if _foretells(reported.finding, kind, lines) and not _contradicts(
                 reported.finding, file.text, lines, causes, path
@@ -135,13 +135,13 @@ def _with_likely_reason(
 ) -> Explanation:
     """``explanation`` with the silent mistake that the model finds at its lines, and the patch for it."""
     story = Story(facts)
-    name, _, told = explanation.files[0]
+    name, _, story = explanation.files[0]
     path = os.path.abspath(name)
-    options = pipeline.prepare([path], Wishes(verify=False, min_severity=min_severity))
+    options = driver.prepare([path], RequestedOptions(verify=False, min_severity=min_severity))
     if isinstance(options, Refusal):
         return explanation
-    lines = {told.span.line, *(note.span.line for note in told.notes)}
-    for file in pipeline.check([path], options).files:
+    lines = {story.span.line, *(note.span.line for note in story.notes)}
+    for file in driver.check([path], options).files:
         for reported in file.findings:
             finding = reported.finding
             silent = [fix for fix in finding.fixes if fix.effect is not Effect.PRESERVES]
@@ -183,7 +183,7 @@ def _contradicts(
     return bool(blamed) and not covered
 
 
-def _with_fix(told: Story, path: str, reported: Reported, command: Sequence[str]) -> Explanation:
+def _with_fix(story: Story, path: str, reported: Reported, command: Sequence[str]) -> Explanation:
     """The explanation with the notes of the finding, and its patch if one holds.
 
     ``command`` is what was run: the same command proves the patch.
@@ -191,21 +191,21 @@ def _with_fix(told: Story, path: str, reported: Reported, command: Sequence[str]
     finding = reported.finding
     noted = {note.span.line for note in finding.notes}
     for note in finding.notes:
-        told.note(path, note.span, note.message, over=True)
+        story.note(path, note.span, note.message, over=True)
         if note.message == OVERWRITTEN:
-            told.blame(path, note.span)
-    told.note(path, finding.span, "", over=finding.span.line not in noted)
-    explanation = told.explanation(path)
+            story.blame(path, note.span)
+    story.note(path, finding.span, "", over=finding.span.line not in noted)
+    explanation = story.explanation(path)
     explanation = explanation._replace(known=f"{finding.code}: {finding.message}", advice="")
-    return _patched(explanation, told, path, reported, command)
+    return _patched(explanation, story, path, reported, command)
 
 
 def _patched(
-    explanation: Explanation, told: Story, path: str, reported: Reported, command: Sequence[str]
+    explanation: Explanation, story: Story, path: str, reported: Reported, command: Sequence[str]
 ) -> Explanation:
     """``explanation`` with the patch of a finding, if one holds."""
     finding, fix = reported.finding, reported.fix
-    parsed = told.file(path)
+    parsed = story.file(path)
     assert parsed is not None
     after = parsed.source.encode(reported.fixed_text) if reported.fixed_text is not None else None
     if fix is None or not isinstance(after, bytes):

@@ -92,7 +92,7 @@ class Scenario:
 
     def reset(self) -> World:
         self.state.restore(self.lab.forge)
-        self.lab.told.clear()
+        self.lab.reported_finding.clear()
         self.lab.slept.clear()
         return self.lab
 
@@ -104,7 +104,7 @@ class Scenario:
         assert len(lab.forge.pulls) <= self.outcome["pulls"], f"{name}: a pull request too many"
         for pull in lab.forge.pulls:
             assert len(pull.comments) == len(set(pull.comments)), f"{name}: a comment twice"
-        for text in (*lab.told, *map(str, lab.forge.requests)):
+        for text in (*lab.reported_finding, *map(str, lab.forge.requests)):
             assert TOKEN not in text, f"{name}: the token was told"
 
     def check_converged(self, name: str, *, labels: bool = True) -> None:
@@ -200,11 +200,11 @@ def inject(scenario: Scenario, number: int, name: str, fault: Fault) -> None:
     lab.forge.fault = lambda n, r: fault if n == number else None
     told = f"{name} at {number}: {request}"
     code = lab.exit_code(scenario.plan)
-    assert code in allowed(name, request), f"{told}: exit code {code}: {lab.told}"
+    assert code in allowed(name, request), f"{told}: exit code {code}: {lab.reported_finding}"
     scenario.check(told)
     lab.forge.fault = lambda n, r: None
     again = lab.exit_code(scenario.plan)
-    assert again == 0, f"{told}: the next run: {again}: {lab.told}"
+    assert again == 0, f"{told}: the next run: {again}: {lab.reported_finding}"
     refused = "/labels" in request.path and name in (*REFUSED, *IN_THE_WAY)
     scenario.check_converged(told, labels=not refused)
 
@@ -335,7 +335,7 @@ def interfere(made: Scenario, number: int, act: Callable[[World], None]) -> Worl
         if lab.forge.requests:
             break
         # Seen once on a busy machine: git ended before it asked the forge anything. Nothing was tested then.
-    assert done, (lab.told, lab.forge.requests)
+    assert done, (lab.reported_finding, lab.forge.requests)
     lab.exit_code(made.plan)
     return lab
 
@@ -393,7 +393,7 @@ def test_another_run_of_the_bot_at_any_time(scenarios: Callable[..., Scenario], 
 
     def run(lab: World) -> None:
         other = replace(lab, told=[], slept=[])
-        assert other.exit_code(made.plan) == 0, other.told
+        assert other.exit_code(made.plan) == 0, other.reported_finding
 
     for number in range(len(made.requests)):
         lab = interfere(made, number, run)

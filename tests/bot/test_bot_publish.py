@@ -29,7 +29,7 @@ from gradfix.bot import planning, state
 from gradfix.bot.errors import UsageError
 from gradfix.bot.plan import PlanFile
 from gradfix.core.errors import quoted
-from gradfix.pipeline.main import Wishes
+from gradfix.pipeline.driver import RequestedOptions
 
 KINDS = ("github", "gitlab", "gitea")
 
@@ -437,7 +437,7 @@ def test_a_dry_run_needs_no_token_where_anybody_can_read(forge: ForgeServer, kin
     lab = World(forge, kind, token=None)
     plan = lab.plan()
     assert lab.exit_code(plan, dry_run=True) == 3
-    assert "there is no token" in lab.told[-1]
+    assert "there is no token" in lab.reported_finding[-1]
     forge.is_public = True
     forge.requests.clear()
     dry = {"base": None, "dry_run": True}
@@ -644,7 +644,7 @@ def test_repositories_may_use_the_other_hash(tmp_path: Path, told: str | None) -
     target = tmp_path / "forge" / "lab" / "nets.git"
     subprocess.run(["git", "clone", "-q", "--bare", str(source), str(target)], check=True)
     subprocess.run(["git", f"--git-dir={target}", "config", "http.receivepack", "true"], check=True)
-    plan = as_proved(planning.make([str(source)], Wishes(verify=False)).plan)
+    plan = as_proved(planning.make([str(source)], RequestedOptions(verify=False)).plan)
     assert len(plan.base) == 64
     with ForgeServer(tmp_path / "forge") as forge:
         lab = World(forge, object_format=told)

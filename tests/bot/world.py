@@ -24,8 +24,8 @@ from gradfix.bot.plan import PlanFile, Rewrite
 from gradfix.bot.publish import Done, Wanted
 from gradfix.bot.secret import Token
 from gradfix.core.errors import quoted
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import RequestedOptions
 from gradfix.pipeline.results import Outcome
 from gradfix.rules import catalog
 
@@ -154,7 +154,7 @@ def remember(patch: pytest.MonkeyPatch) -> None:
         return answer
 
     for name in ("offers", "diagnosed", "repair"):
-        patch.setattr(pipeline, name, remembered(name, getattr(pipeline, name)))
+        patch.setattr(driver, name, remembered(name, getattr(driver, name)))
     flow_of = picture.flow_of
 
     def flow(version: Any) -> Any:
@@ -207,11 +207,11 @@ class World:
     budget: float = 180.0
     token: str | None = TOKEN
 
-    def plan(self, ref: str = "main", *paths: str, proved: bool = True, **wishes: Any) -> PlanFile:
+    def plan(self, ref: str = "main", *paths: str, proved: bool = True, **requested: Any) -> PlanFile:
         """A plan for the repository as it is at ``ref``, as verification would have proved it."""
         commit = self.forge.git(REPOSITORY, "rev-parse", ref)
         repository = self.forge.root / f"{REPOSITORY}.git"
-        return planned(repository, commit, paths, proved, tuple(sorted(wishes.items())))
+        return planned(repository, commit, paths, proved, tuple(sorted(requested.items())))
 
     def publish(self, plan: PlanFile, **wanted: Any) -> list[Done]:
         """What ``gradfix bot publish`` does."""
@@ -233,7 +233,7 @@ class World:
     def connected(self, fork: bool = False) -> Iterator[tuple[Any, Git, Any]]:
         """The forge as the bot reaches it, and the token, if it has one."""
         token = None if self.token is None else Token(self.token)
-        place = connect.Place(self.kind, self.forge.api_url(self.kind), REPOSITORY)
+        place = connect.ForgeRepository(self.kind, self.forge.api_url(self.kind), REPOSITORY)
         patience = Patience(self.seconds, self.budget, self.slept.append)
         with (
             connect.forge(place, token, fork=fork, patience=patience) as served,
@@ -259,10 +259,14 @@ _plans: dict[Any, PlanFile] = {}
 
 
 def planned(
-    repository: Path, commit: str, paths: tuple[str, ...], proved: bool, wishes: tuple[tuple[str, Any], ...]
+    repository: Path,
+    commit: str,
+    paths: tuple[str, ...],
+    proved: bool,
+    requested: tuple[tuple[str, Any], ...],
 ) -> PlanFile:
     """The plan for a commit, made in a checkout; nothing is run for it."""
-    key = commit, paths, proved, wishes
+    key = commit, paths, proved, requested
     if key not in _plans:
         import tempfile
 
@@ -272,7 +276,7 @@ def planned(
             subprocess.run(command, check=True, env=environment)
             subprocess.run(["git", "-C", folder, "checkout", "-q", commit], check=True, env=environment)
             where = [os.path.join(folder, path) for path in paths or (".",)]
-            made = planning.make(where, Wishes(verify=False, **dict(wishes)))
+            made = planning.make(where, RequestedOptions(verify=False, **dict(requested)))
         _plans[key] = as_proved(made.plan) if proved else made.plan
     return _plans[key]
 

@@ -11,9 +11,9 @@ import pytest
 from cases import CASES, Case
 
 from gradfix.autograd.prediction import feeds
-from gradfix.pipeline import main as pipeline
+from gradfix.pipeline import driver
 from gradfix.pipeline.analysis import Analysis, analyse
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.pipeline.proving import faults_of
 from gradfix.pipeline.results import Attempt
 from gradfix.project import source
@@ -36,7 +36,7 @@ SAMPLE = {
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -60,7 +60,7 @@ def rewrite(case: Case, attempt: Attempt, before: Analysis, mutant: Mutant, opti
 def proved_wrongly(case: Case, options: Options, kinds: tuple[str, ...] = ("",)) -> tuple[int, list[str]]:
     """How many mutants of a fixture's repairs there are of some kinds, and those that are proved."""
     count, found = 0, []
-    for attempt in pipeline.repair(parsed(case, case.path.read_bytes().decode()), options).applied:
+    for attempt in driver.repair(parsed(case, case.path.read_bytes().decode()), options).applied:
         before = analyse(parsed(case, attempt.before), options)
         chosen = [one for one in mutants(attempt.before, attempt.after) if one.kind.startswith(kinds)]
         rewrites = [rewrite(case, attempt, before, one, options) for one in chosen]

@@ -24,9 +24,8 @@ from typer.testing import CliRunner
 
 from gradfix.cli.commands import app
 from gradfix.core.errors import quoted
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline import reviewing
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver, reviewing
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.verify.judging import judge
 from judging import patches
 from judging.patches import Patch
@@ -69,7 +68,7 @@ def judged(old: Path, text: str, folder: Path, seeds: Sequence[int] = SEEDS) -> 
             shutil.copytree(package, folder / package.name, dirs_exist_ok=True)
     new = folder / old.name
     new.write_text(text)
-    options = pipeline.prepare([str(old)], Wishes())
+    options = driver.prepare([str(old)], RequestedOptions())
     assert isinstance(options, Options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gradfix.verify.judging.judge", functools.partial(judge, seeds=seeds))

@@ -114,9 +114,9 @@ def test_nothing_outlives_gradfix(mode: str, number: str, tmp_path: Path) -> Non
 PLANS = """
 import os, sys
 os.sched_getaffinity = lambda _: {0, 1}
-from gradfix.pipeline import main as pipeline
-pipeline.WORTH_SERVERS = 2
-pipeline.plan(sys.argv[1:], pipeline.prepare(sys.argv[1:], pipeline.Wishes(python=sys.executable)))
+from gradfix.pipeline import driver
+driver.WORTH_SERVERS = 2
+driver.plan(sys.argv[1:], driver.prepare(sys.argv[1:], driver.RequestedOptions(python=sys.executable)))
 """
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "undetached_fake" / "conditional.py"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gradfix.core.codemod import Severity
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -40,7 +40,9 @@ USUAL = {
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False, min_severity=Severity.INFO))
+    prepared = driver.prepare(
+        [], RequestedOptions(unsafe_fixes=True, verify=False, min_severity=Severity.INFO)
+    )
     assert isinstance(prepared, Options)
     return prepared
 
@@ -50,7 +52,7 @@ def found(options: Options, **how: str) -> list[str]:
     text = PROGRAM.format(**(USUAL | how))
     read = source.parse("train.py", text.encode(), 1 << 24)
     assert isinstance(read, Source)
-    result = pipeline.repair(read, options)
+    result = driver.repair(read, options)
     told = [one.finding for one in result.remaining] + [one.finding for one in result.applied]
     return sorted(finding.code for finding in told if finding.code.endswith("accumulation"))
 
@@ -109,7 +111,7 @@ for x, y in loader:
 def test_what_a_framework_counts_is_cleared_behind_the_step(options: Options) -> None:
     read = source.parse("train.py", COUNTED.encode(), 1 << 24)
     assert isinstance(read, Source)
-    result = pipeline.repair(read, options)
+    result = driver.repair(read, options)
     assert result.after.decode() == COUNTED + "        opt.zero_grad()\n"
 
 
@@ -138,6 +140,6 @@ def test_of_two_players_none_is_cleared_in_the_pass_that_steps(options: Options)
     """The discriminator gets what the generator's loss leaves, too, so clearing it alone mends nothing."""
     read = source.parse("train.py", TWO_PLAYERS.encode(), 1 << 24)
     assert isinstance(read, Source)
-    result = pipeline.repair(read, options)
+    result = driver.repair(read, options)
     assert result.after.decode() == TWO_PLAYERS + "        og.zero_grad()\n"
     assert [reported.finding.code for reported in result.remaining] == ["missing-zero-grad"]

@@ -70,10 +70,10 @@ MAY_NOT_IMPORT = {
     "gradfix.environment": ("torch",),
     # Each chapter of the pipeline knows those before it.
     **{
-        chapter: ("gradfix.pipeline.main", *CHAPTERS[number:])
+        chapter: ("gradfix.pipeline.driver", *CHAPTERS[number:])
         for number, chapter in enumerate(CHAPTERS, start=1)
     },
-    "gradfix.pipeline.results": ("gradfix.pipeline.main", *CHAPTERS),
+    "gradfix.pipeline.results": ("gradfix.pipeline.driver", *CHAPTERS),
     # It does not run anything, and rewrites nothing itself.
     "gradfix.bot": ("gradfix.verify", "gradfix.rewriting.rewrite", "torch", "libcst"),
     # The phase that holds the token: nothing of it reaches what runs code.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -45,7 +45,7 @@ CRITIC = "[*body.parameters(), *guess.parameters()]"
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(verify=False))
+    prepared = driver.prepare([], RequestedOptions(verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -68,12 +68,12 @@ def test_the_first_step_waits_where_it_consumes_the_same(
     code = PROGRAM.format(first=first, second=second, between=between)
     parsed = source.parse("script.py", code.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    result = pipeline.repair(parsed, options)
+    result = driver.repair(parsed, options)
     codes = [attempt.finding.code for attempt in result.applied]
     after = result.after.decode()
     assert ("stale-forward" in codes) is repaired
     waits = after.find("second_loss.backward(") < after.find("first_optimizer.step()")
     assert waits is repaired
     assert ("inputs=[p for group in second_optimizer.param_groups" in after) is repaired
-    found = {finding.code for finding in pipeline.findings(parsed, options)}
+    found = {finding.code for finding in driver.findings(parsed, options)}
     assert "stale-forward" in found

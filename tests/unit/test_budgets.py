@@ -11,11 +11,11 @@ import pytest
 
 from gradfix.autograd import imports, training_step
 from gradfix.autograd.graph import Node
-from gradfix.autograd.questions import backwards, steps
 from gradfix.autograd.semantics import functions
 from gradfix.autograd.semantics.functions import MANY_CALLS
 from gradfix.autograd.semantics.layers import deep_copy
 from gradfix.autograd.semantics.statelessness import keeps_nothing
+from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.autograd.training_step import ALLOWED, BUDGET, LED_IN, Program, analyze
 from gradfix.autograd.values import (
     LARGEST,
@@ -25,16 +25,15 @@ from gradfix.autograd.values import (
     Frame,
     Mapping,
     Module,
-    Opaque,
     Sequence,
+    Unknown,
     Value,
     fold,
     is_plain,
 )
-from gradfix.pipeline import analysis, choosing
-from gradfix.pipeline import main as pipeline
+from gradfix.pipeline import analysis, choosing, driver
 from gradfix.pipeline.choosing import ALONE, TOGETHER
-from gradfix.pipeline.main import Options, Wishes, prepare
+from gradfix.pipeline.driver import Options, RequestedOptions, prepare
 from gradfix.project import source
 from gradfix.project.source import Problem, Source
 
@@ -56,7 +55,7 @@ DOUBLED = HEAD + "def f0(x):\n    return x\n" + DOUBLING
 
 @pytest.fixture
 def options(tmp_path: Path) -> Options:
-    made = prepare([str(tmp_path)], Wishes())
+    made = prepare([str(tmp_path)], RequestedOptions())
     assert isinstance(made, Options)
     return made
 
@@ -67,8 +66,8 @@ def analysed(text: str, path: Path = Path("train.py")) -> Program:
     return program
 
 
-def looked_at(path: Path, options: Options) -> pipeline.FileReport:
-    return pipeline._look(pipeline._Loaded(str(path), path.read_bytes()), options, with_fixes=True)
+def looked_at(path: Path, options: Options) -> driver.FileReport:
+    return driver._look(driver._Loaded(str(path), path.read_bytes()), options, with_fixes=True)
 
 
 # ---------------------------------------------------------------------- bytes
@@ -109,8 +108,8 @@ def test_what_is_put_into_a_list_has_to_fit() -> None:
 def test_texts_do_not_grow_without_end() -> None:
     long = "a" * (LONGEST - 1)
     assert isinstance(fold(ast.Add(), long, "b"), Const)
-    assert isinstance(fold(ast.Add(), long, "bb"), Opaque)
-    assert isinstance(fold(ast.Mod(), "%s%s", (long, long)), Opaque)
+    assert isinstance(fold(ast.Add(), long, "bb"), Unknown)
+    assert isinstance(fold(ast.Mod(), "%s%s", (long, long)), Unknown)
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,8 @@ from fakes import ROOT, gradfix, write_codemod
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradfix.pipeline import analysis
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import analysis, driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.pipeline.results import Report
 from gradfix.project import source, traces
 from gradfix.rules import catalog
@@ -128,32 +127,32 @@ class Looked(NamedTuple):
     """The files that were analysed, by name."""
 
 
-def _check(folder: str, wishes: Wishes, answer: Callable[[object], None]) -> None:
+def _check(folder: str, requested: RequestedOptions, answer: Callable[[object], None]) -> None:
     at: list[str] = []
 
-    def look(file: pipeline._Loaded, options: Options, *, with_fixes: bool) -> object:
+    def look(file: driver._Loaded, options: Options, *, with_fixes: bool) -> object:
         at.append(os.path.basename(file.path))
         return real(file, options, with_fixes=with_fixes)
 
-    real = pipeline._look
-    known = catalog.load if wishes.codemods else lambda _: OURS
-    with patch.object(pipeline, "_look", look), patch.object(catalog, "load", known):
-        options = pipeline.prepare([folder], wishes)
+    real = driver._look
+    known = catalog.load if requested.codemods else lambda _: OURS
+    with patch.object(driver, "_look", look), patch.object(catalog, "load", known):
+        options = driver.prepare([folder], requested)
         assert isinstance(options, Options)
-        answer(Looked(pipeline.check([folder], options), at))
+        answer(Looked(driver.check([folder], options), at))
 
 
 OURS = catalog.load()
 """Loaded before processes are forked, with the model."""
-CACHED, UNCACHED = Wishes(cached=True), Wishes()
+CACHED, UNCACHED = RequestedOptions(cached=True), RequestedOptions()
 
 
-def check(folder: Path, wishes: Wishes = CACHED) -> Looked:
+def check(folder: Path, requested: RequestedOptions = CACHED) -> Looked:
     """Check a folder, in a process that has not seen it before."""
     assert all(codemod.summary for codemod in OURS.codemods)
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_check, args=(str(folder), wishes, sender.send))
+    child = context.Process(target=_check, args=(str(folder), requested, sender.send))
     child.start()
     sender.close()
     found: Looked = receiver.recv()
@@ -226,7 +225,7 @@ def test_what_two_files_import_is_noted_for_both(tmp_path: Path, kept: Path) -> 
 
 def test_what_is_asked_for_counts(project: Path, kept: Path) -> None:
     everything = check(project).report
-    assert len(check(project, Wishes(cached=True, ignore=("missing-zero-grad",))).at) == 2
+    assert len(check(project, RequestedOptions(cached=True, ignore=("missing-zero-grad",))).at) == 2
     write(project, {"pyproject.toml": '[tool.gradfix]\nignore = ["missing-zero-grad"]\n'})
     assert check(project).report.findings == ()
     write(project, {"pyproject.toml": "[tool.gradfix]\nmax-file-size = 10\n"})
@@ -237,17 +236,17 @@ def test_what_is_asked_for_counts(project: Path, kept: Path) -> None:
 
 
 def test_codemods_count_by_what_they_hold(project: Path, kept: Path, tmp_path: Path) -> None:
-    wishes = Wishes(cached=True, codemods=(str(tmp_path / "codemods"),))
+    requested = RequestedOptions(cached=True, codemods=(str(tmp_path / "codemods"),))
     write_codemod(tmp_path / "codemods", "bad-word", "loss")
-    found = check(project, wishes)
+    found = check(project, requested)
     assert "bad-word" in {one.finding.code for one in found.report.findings}
-    assert check(project, wishes) == Looked(found.report, [])
+    assert check(project, requested) == Looked(found.report, [])
     write_codemod(tmp_path / "codemods", "bad-word", "losses")
-    again = check(project, wishes)
+    again = check(project, requested)
     assert len(again.at) == 2
     assert "bad-word" not in {one.finding.code for one in again.report.findings}
     write(tmp_path / "codemods", {"_helper.py": "x = 1\n"})
-    assert len(check(project, wishes).at) == 2
+    assert len(check(project, requested).at) == 2
 
 
 def test_another_gradfix_takes_nothing(project: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -490,7 +489,7 @@ def _asked(file: str, answer: Callable[[object], None]) -> None:
 
     real = os.stat
     parsed = source.read(file)
-    options = pipeline.prepare([file], UNCACHED)
+    options = driver.prepare([file], UNCACHED)
     assert isinstance(options, Options) and isinstance(parsed, source.Source)
     sys.addaudithook(note)
     with patch.object(os, "stat", stated), traces.on_behalf_of(file):

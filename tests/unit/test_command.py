@@ -9,9 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from gradfix.cli.commands import app
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline import proving
-from gradfix.pipeline.main import Options, Refusal, Wishes
+from gradfix.pipeline import driver, proving
+from gradfix.pipeline.driver import Options, Refusal, RequestedOptions
 from gradfix.project import trust
 from gradfix.verify.command import PLAIN, Command, CommandError, of_module, parse
 from gradfix.verify.runner import Job
@@ -109,10 +108,10 @@ def test_a_file_is_run_in_the_project_of_its_script(project: Path) -> None:
 
 
 def options(
-    project: Path, table: str = "", paths: tuple[str, ...] = ("train.py",), **wishes: object
+    project: Path, table: str = "", paths: tuple[str, ...] = ("train.py",), **requested: object
 ) -> Options:
     (project / "pyproject.toml").write_text(table)
-    found = pipeline.prepare(list(paths), Wishes(**wishes))  # type: ignore[arg-type]
+    found = driver.prepare(list(paths), RequestedOptions(**requested))  # type: ignore[arg-type]
     assert isinstance(found, Options), found
     return found
 
@@ -154,22 +153,22 @@ def test_arguments_after_the_dashes_win_over_the_configuration(
 def test_a_configuration_that_cannot_be_followed_is_refused(table: str, why: str, project: Path) -> None:
     (project.parent / "tool.py").touch()
     (project / "pyproject.toml").write_text(f"[tool.gradfix.verify]\n{table}\n")
-    found = pipeline.prepare(["train.py"], Wishes())
+    found = driver.prepare(["train.py"], RequestedOptions())
     assert isinstance(found, Refusal) and why in found.message
     assert found.message.startswith("pyproject.toml: tool.gradfix.verify")
 
 
 def test_arguments_are_for_one_script(project: Path) -> None:
     for paths in (["."], ["train.py", "nets/gan.py"]):
-        found = pipeline.prepare(paths, Wishes(arguments=("-x",)))
+        found = driver.prepare(paths, RequestedOptions(arguments=("-x",)))
         assert isinstance(found, Refusal) and "is for one script" in found.message
-    found = pipeline.prepare(["train.py"], Wishes(script="nothing.py"))
+    found = driver.prepare(["train.py"], RequestedOptions(script="nothing.py"))
     assert isinstance(found, Refusal) and "there is no such script" in found.message
-    found = pipeline.prepare(["train.py"], Wishes(script="nets"))
+    found = driver.prepare(["train.py"], RequestedOptions(script="nets"))
     assert isinstance(found, Refusal) and found.message == "nets: is a folder"
-    found = pipeline.prepare(["train.py"], Wishes(module="train.py"))
+    found = driver.prepare(["train.py"], RequestedOptions(module="train.py"))
     assert isinstance(found, Refusal) and "a script is named without -m" in found.message
-    found = pipeline.prepare(["train.py"], Wishes(module="nets.nothing"))
+    found = driver.prepare(["train.py"], RequestedOptions(module="nets.nothing"))
     assert isinstance(found, Refusal) and "there is no module" in found.message
 
 
@@ -177,15 +176,15 @@ def test_arguments_are_for_one_script(project: Path) -> None:
 def test_the_command_line_takes_them_apart(
     command: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[list[str], Wishes]] = []
+    asked: list[tuple[list[str], RequestedOptions]] = []
 
-    def prepare(paths: list[str], wishes: Wishes, **_: object) -> Refusal:
-        asked.append((list(paths), wishes))
+    def prepare(paths: list[str], requested: RequestedOptions, **_: object) -> Refusal:
+        asked.append((list(paths), requested))
         return Refusal("enough")
 
-    monkeypatch.setattr(pipeline, "prepare", prepare)
+    monkeypatch.setattr(driver, "prepare", prepare)
     CliRunner().invoke(app, [command, "train.py", "--", "--dry-run", "x", "--", "y"])
     CliRunner().invoke(app, [command, "-m", "nets.gan"])
     assert [paths for paths, _ in asked] == [["train.py"], [os.path.join("nets", "gan.py")]]
-    assert [wishes.arguments for _, wishes in asked] == [("--dry-run", "x", "--", "y"), ()]
-    assert [wishes.module for _, wishes in asked] == [None, "nets.gan"]
+    assert [requested.arguments for _, requested in asked] == [("--dry-run", "x", "--", "y"), ()]
+    assert [requested.module for _, requested in asked] == [None, "nets.gan"]

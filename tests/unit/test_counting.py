@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from gradfix.autograd.counting import EVERY, HORIZON, NUMBER, Pass, Term, where
+from gradfix.autograd.iteration_numbers import EVERY, HORIZON, NUMBER, LoopIteration, Term, where
 from gradfix.autograd.semantics.arithmetic import counted
-from gradfix.autograd.values import Const, Index, Opaque
+from gradfix.autograd.values import Const, Index, Unknown
 
 
 def remainder(by: int, left: int, shift: int = 0) -> Term:
@@ -16,7 +16,7 @@ def remainder(by: int, left: int, shift: int = 0) -> Term:
 
 
 def test_answers_in_one_pass_fit_one_number() -> None:
-    first = Pass()
+    first = LoopIteration()
     assert first.holds(remainder(2, 1)) is None
     first.learn(remainder(2, 1), True)
     assert first.holds(remainder(2, 0)) is False
@@ -28,9 +28,9 @@ def test_answers_in_one_pass_fit_one_number() -> None:
 
 def test_a_later_pass_is_not_the_first() -> None:
     start = (ast.Eq, NUMBER, ("const", 0))
-    first = Pass()
+    first = LoopIteration()
     first.learn(start, True)
-    second = Pass(first)
+    second = LoopIteration(first)
     assert second.holds(start) is False
     assert second.holds(remainder(2, 0)) is None
     assert first.turns(start, True)
@@ -40,16 +40,16 @@ def test_a_later_pass_is_not_the_first() -> None:
 def test_what_is_beyond_the_horizon_stays_open() -> None:
     far = (ast.Gt, NUMBER, ("const", 10 * HORIZON))
     assert where(far) == 0
-    assert Pass().holds(far) is None
-    last = Pass()
+    assert LoopIteration().holds(far) is None
+    last = LoopIteration()
     last.may_be = 1 << (HORIZON - 1)
-    assert Pass(last).may_be == EVERY
+    assert LoopIteration(last).may_be == EVERY
 
 
 def test_what_cannot_be_computed_says_nothing() -> None:
     broken = (ast.Mod, NUMBER, ("const", 0))
     assert where(broken) is None
-    one = Pass()
+    one = LoopIteration()
     one.learn(broken, True)
     assert one.may_be == EVERY
     assert one.holds((ast.Add, NUMBER, ("const", "a"))) is None
@@ -59,8 +59,8 @@ def test_only_whole_numbers_count() -> None:
     add = ast.Add()
     assert isinstance(counted(add, Const(0), Const(1)), Index)
     for value, step in (("a", "b"), (0.5, 1), (None, 1), (0, "b")):
-        assert counted(add, Const(value), Const(step)).__class__ is Opaque
-    assert counted(ast.Mult(), Const(1), Const(2)).__class__ is Opaque
+        assert counted(add, Const(value), Const(step)).__class__ is Unknown
+    assert counted(ast.Mult(), Const(1), Const(2)).__class__ is Unknown
 
 
 def test_a_counter_goes_on() -> None:
@@ -70,11 +70,11 @@ def test_a_counter_goes_on() -> None:
     assert isinstance(second, Index) and second.passed is not None
     assert (first.number, second.number, second.term) == (7, 5, first.term)
     first.passed.learn((ast.Eq, first.term, ("const", 7)), True)
-    assert Pass(first.passed).holds((ast.Eq, first.term, ("const", 7))) is False
+    assert LoopIteration(first.passed).holds((ast.Eq, first.term, ("const", 7))) is False
 
 
 def test_impossible_answers_leave_what_was_known() -> None:
-    one = Pass()
+    one = LoopIteration()
     one.learn(remainder(2, 1), True)
     one.learn(remainder(2, 1), False)
     assert one.holds(remainder(2, 1)) is True

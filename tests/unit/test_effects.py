@@ -15,8 +15,8 @@ from cases import CASES, Case
 from torch import nn
 
 from gradfix.core.codemod import Claim, Effect
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 from gradfix.verify import provenance
@@ -408,13 +408,13 @@ def noisy(case: Case) -> str:
 
 
 def noisy_repairs(cases: list[Case]) -> list[tuple[Case, Rewrite]]:
-    options = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    options = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(options, Options)
     found = []
     for case in cases:
         read = source.parse(str(case.path), noisy(case).encode(), 1 << 24)
         assert isinstance(read, Source)
-        for attempt in pipeline.repair(read, options).applied:
+        for attempt in driver.repair(read, options).applied:
             fix = attempt.fix
             found.append((case, Rewrite(case.path, attempt.before, attempt.after, fix.claim, fix.effect)))
     return found

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.pipeline.results import Outcome
 from gradfix.verify.command import Command, of_module
 from gradfix.verify.runner import Job
@@ -71,9 +71,9 @@ def test_a_module_is_run_with_another_text_through_its_script(project: Path, sha
 def test_a_fix_in_a_module_is_proved_through_the_script_that_imports_it(
     script: str | None, project: Path
 ) -> None:
-    options = pipeline.prepare(["nets/trainer.py"], Wishes(python=sys.executable, script=script))
+    options = driver.prepare(["nets/trainer.py"], RequestedOptions(python=sys.executable, script=script))
     assert isinstance(options, Options)
-    (file,) = pipeline.plan(["nets/trainer.py"], options).files
+    (file,) = driver.plan(["nets/trainer.py"], options).files
     assert [(one.finding.code, one.outcome) for one in file.attempts] == [
         ("needless-retain-graph", Outcome.PROVED)
     ], [one.reason for one in file.attempts]
@@ -81,9 +81,9 @@ def test_a_fix_in_a_module_is_proved_through_the_script_that_imports_it(
 
 def test_what_stops_the_scripts_that_import_a_module_is_said(project: Path) -> None:
     (project / "main.py").write_text("raise SystemExit('no data')\n" + MAIN)
-    options = pipeline.prepare(["nets/trainer.py"], Wishes(python=sys.executable))
+    options = driver.prepare(["nets/trainer.py"], RequestedOptions(python=sys.executable))
     assert isinstance(options, Options)
-    (file,) = pipeline.plan(["nets/trainer.py"], options).files
+    (file,) = driver.plan(["nets/trainer.py"], options).files
     (attempt,) = file.attempts
     assert attempt.outcome is Outcome.UNVERIFIED
     assert attempt.reason.startswith("backward() was never called; run through ")

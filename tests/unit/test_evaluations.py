@@ -6,8 +6,8 @@ from textwrap import indent
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -16,7 +16,7 @@ CODE = "evaluation-with-grad"
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(select=(CODE,), verify=False))
+    prepared = driver.prepare([], RequestedOptions(select=(CODE,), verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -26,7 +26,7 @@ def told(code: str, options: Options) -> list[str]:
     read = source.parse("script.py", code.encode(), 1 << 20)
     assert isinstance(read, Source)
     lines = code.splitlines()
-    return [lines[finding.span.line - 1].strip() for finding in pipeline.findings(read, options)]
+    return [lines[finding.span.line - 1].strip() for finding in driver.findings(read, options)]
 
 
 def parsed(code: str) -> Source:
@@ -38,7 +38,7 @@ def parsed(code: str) -> Source:
 def lines_added(code: str, options: Options) -> list[str]:
     read = source.parse("script.py", code.encode(), 1 << 20)
     assert isinstance(read, Source)
-    result = pipeline.repair(read, options)
+    result = driver.repair(read, options)
     before = {line.strip() for line in result.before.decode().splitlines()}
     return [line for line in result.after.decode().splitlines() if line.strip() not in before]
 
@@ -360,7 +360,7 @@ def rated(code: str, options: Options, path: str = "script.py") -> list[tuple[st
     """The severity of each finding that is more than nothing, and how many fixes it has."""
     read = source.parse(path, code.encode(), 1 << 20)
     assert isinstance(read, Source)
-    found = pipeline.findings(read, options)
+    found = driver.findings(read, options)
     return [(finding.severity and finding.severity.value, len(finding.fixes)) for finding in found]
 
 
@@ -375,12 +375,12 @@ def rated(code: str, options: Options, path: str = "script.py") -> list[tuple[st
     ],
 )
 def test_what_is_named_for_a_loss_is_no_evaluation(cls: str, name: str) -> None:
-    prepared = pipeline.prepare([], Wishes(select=(CODE,), verify=False, min_severity="info"))
+    prepared = driver.prepare([], RequestedOptions(select=(CODE,), verify=False, min_severity="info"))
     assert isinstance(prepared, Options)
     term = f"left_out = terms.{name}(batches)  # loss = loss + left_out"
     code = script(PENALTY.format(cls=cls, name=name), term)
     assert rated(code, prepared) == [("info", 0)]
-    assert "no backward uses what it computes" in pipeline.findings(parsed(code), prepared)[0].message
+    assert "no backward uses what it computes" in driver.findings(parsed(code), prepared)[0].message
 
 
 @pytest.mark.parametrize("name", ["validation_loss", "val_loss", "estimate_loss", "test_losses", "score"])
@@ -399,7 +399,7 @@ def test_what_is_named_for_an_evaluation_is_one(name: str, options: Options) -> 
     ],
 )
 def test_what_stands_where_losses_do_is_no_evaluation(path: str, severity: str) -> None:
-    prepared = pipeline.prepare([], Wishes(select=(CODE,), verify=False, min_severity="info"))
+    prepared = driver.prepare([], RequestedOptions(select=(CODE,), verify=False, min_severity="info"))
     assert isinstance(prepared, Options)
     code = script(PENALTY.format(cls="Terms", name="smooth"), "left_out = terms.smooth(batches)")
     assert [one for one, _ in rated(code, prepared, path)] == [severity]

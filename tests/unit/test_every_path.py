@@ -6,8 +6,8 @@ from textwrap import indent
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -25,7 +25,7 @@ mode = sys.argv[1]
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -38,13 +38,13 @@ def parsed(program: str) -> Source:
 
 def codes(program: str, options: Options) -> list[str]:
     """The mistakes that are reported."""
-    return [finding.code for finding in pipeline.findings(parsed(program), options)]
+    return [finding.code for finding in driver.findings(parsed(program), options)]
 
 
 def written(program: str, options: Options) -> list[str]:
     """The lines that the fixes of a program add, and those that they change."""
     before = parsed(program)
-    lines = pipeline.repair(before, options).after.decode().splitlines()
+    lines = driver.repair(before, options).after.decode().splitlines()
     old = before.text.splitlines()
     return [line.strip() for line in lines if line not in old]
 
@@ -152,7 +152,7 @@ def test_a_state_is_detached_behind_what_binds_it_first(step: str, detached: str
     program = CARRIED.format(attribute="", kept="{}", step=step)
     assert "carried-hidden-state" in codes(program, options)
     assert written(program, options) == [detached]
-    after = pipeline.repair(parsed(program), options).after.decode().splitlines()
+    after = driver.repair(parsed(program), options).after.decode().splitlines()
     assert after[-1].strip() == detached  # at the end of the pass
 
 
@@ -160,14 +160,14 @@ def test_a_variable_that_may_be_local_is_not_read_before_it_is(options: Options)
     step = "if 'h' in locals():\n            x = x + h\n        h = x = net(x)"
     head, loop = CARRIED.format(attribute="", kept="{}", step=step).split("for number", 1)
     program = f"{head}def train():\n{indent('for number' + loop, '    ')}train()\n"
-    after = pipeline.repair(parsed(program), options).after.decode().splitlines()
+    after = driver.repair(parsed(program), options).after.decode().splitlines()
     assert after[-2:] == ["        h = h.detach()", "train()"]
 
 
 def test_a_state_that_is_there_is_detached_before_it_is_used(options: Options) -> None:
     step = "x = cell(x)"
     program = CARRIED.format(attribute="self.state = torch.zeros(3, 4)", kept="{}", step=step)
-    after = pipeline.repair(parsed(program), options).after.decode().splitlines()
+    after = driver.repair(parsed(program), options).after.decode().splitlines()
     at = [line.strip() for line in after].index("cell.state = cell.state.detach()")
     assert after[at + 1].strip() == "for k in range(5):"
 
@@ -268,7 +268,7 @@ EACH = "for o in (opt, opt_other):\n        o.step()\n        o.zero_grad()"
 
 def test_an_optimizer_that_a_loop_steps_is_named_as_it_was_made(options: Options) -> None:
     program = STEPPED.format(steps=EACH)
-    (finding,) = pipeline.findings(parsed(program), options)
+    (finding,) = driver.findings(parsed(program), options)
     assert finding.message.startswith(
         "`opt_other.step()` also uses gradients from `loss`, which is the loss of `opt`"
     )

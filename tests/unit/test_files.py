@@ -80,7 +80,7 @@ def test_what_is_no_plain_file_is_refused_at_once_and_named(what: str, tmp_path:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises((files.Refused, FileNotFoundError)) as caught:
         files.read(path)
-    assert files.told(caught.value) == message
+    assert files.describe_error(caught.value) == message
     assert str(caught.value.filename) == str(path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 32 << 10
 

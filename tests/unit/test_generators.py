@@ -8,8 +8,8 @@ from textwrap import dedent, indent
 import pytest
 
 from gradfix.core.codemod import Severity
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -70,7 +70,9 @@ USES = {
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False, min_severity=Severity.INFO))
+    prepared = driver.prepare(
+        [], RequestedOptions(unsafe_fixes=True, verify=False, min_severity=Severity.INFO)
+    )
     assert isinstance(prepared, Options)
     return prepared
 
@@ -78,7 +80,7 @@ def options() -> Options:
 def codes(text: str, options: Options) -> list[str]:
     parsed = source.parse("script.py", text.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    return [f.code for f in pipeline.findings(parsed, options)]
+    return [f.code for f in driver.findings(parsed, options)]
 
 
 def program(body: str, use: str) -> str:

@@ -6,15 +6,15 @@ from textwrap import dedent, indent
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -23,7 +23,7 @@ def found(code: str, options: Options) -> list[tuple[str, list[str]]]:
     """The findings in a program: the mistake, and the fixes that are offered."""
     parsed = source.parse("script.py", code.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    return [(f.code, [fix.message for fix in f.fixes]) for f in pipeline.findings(parsed, options)]
+    return [(f.code, [fix.message for fix in f.fixes]) for f in driver.findings(parsed, options)]
 
 
 LOOP = """

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -108,7 +108,7 @@ for step in range(40):
 def test_what_grows_is_reported_and_not_detached(code: str, expected: bool | None, options: Options) -> None:
     parsed = source.parse("train.py", (HEAD + code).encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    found = list(pipeline.findings(parsed, options))
+    found = list(driver.findings(parsed, options))
     assert [finding.code for finding in found] == ["carried-hidden-state"] * (expected is not None)
     for finding in found:
         assert bool(finding.fixes) is expected

@@ -7,8 +7,8 @@ from textwrap import dedent, indent
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 from gradfix.rewriting.rewrite import apply_fixes
@@ -35,7 +35,7 @@ CLEAR = "optimizer.zero_grad()"
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -50,7 +50,7 @@ def cleared(path: Path, code: str, options: Options) -> str | None:
     parsed = source.parse(str(path), code.encode(), 1 << 20)
     assert isinstance(parsed, Source)
     # That nothing updates the scaler is another mistake.
-    found = pipeline.findings(parsed, options)
+    found = driver.findings(parsed, options)
     (finding,) = (one for one in found if one.code != "missing-scaler-update")
     if not finding.fixes:
         return None
@@ -96,7 +96,7 @@ def test_behind_both_ways_to_step(tmp_path: Path, options: Options) -> None:
 def fixed(path: Path, code: str, options: Options) -> str:
     parsed = source.parse(str(path), code.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    (finding,) = pipeline.findings(parsed, options)
+    (finding,) = driver.findings(parsed, options)
     return apply_fixes(code, [finding.fixes[0].edits]).text
 
 
@@ -170,7 +170,7 @@ def test_nothing_is_said_where_it_depends_on_the_numbers(
 ) -> None:
     parsed = source.parse(str(tmp_path / "a.py"), written(steps).encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    assert not pipeline.findings(parsed, options)
+    assert not driver.findings(parsed, options)
 
 
 COUNTING = {
@@ -211,4 +211,4 @@ def test_passes_may_be_cleared_on_purpose(tmp_path: Path, options: Options, step
     code = code.replace("for epoch", "other = torch.optim.SGD(net.parameters(), lr=0.1)\nfor epoch")
     parsed = source.parse(str(tmp_path / "a.py"), code.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    assert "misplaced-zero-grad" not in {finding.code for finding in pipeline.findings(parsed, options)}
+    assert "misplaced-zero-grad" not in {finding.code for finding in driver.findings(parsed, options)}

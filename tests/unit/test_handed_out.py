@@ -6,8 +6,8 @@ from textwrap import dedent, indent
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -75,7 +75,7 @@ class Trainer:
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -84,7 +84,7 @@ def codes(text: str, options: Options) -> list[str]:
     parsed = source.parse("script.py", text.encode(), 1 << 20)
     assert isinstance(parsed, Source)
     # That no optimizer owns the other network is told besides.
-    found = [f.code for f in pipeline.findings(parsed, options)]
+    found = [f.code for f in driver.findings(parsed, options)]
     return [code for code in found if code != "gradients-nobody-consumes"]
 
 

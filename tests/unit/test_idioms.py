@@ -17,8 +17,8 @@ from textwrap import indent
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -129,7 +129,7 @@ IDIOMS = idioms()
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -142,7 +142,7 @@ def test_a_mistake_is_found_however_the_step_is_written(idiom: Idiom, mistake: s
         return
     parsed = source.parse("script.py", code.encode(), 1 << 20)
     assert isinstance(parsed, Source), parsed
-    found = [finding.code for finding in pipeline.findings(parsed, options)]
+    found = [finding.code for finding in driver.findings(parsed, options)]
     kind = MISTAKES[mistake]
     assert found == ([] if kind is None or mistake in idiom.silent else [kind])
 
@@ -248,6 +248,6 @@ def test_a_mistake_is_found_however_two_networks_take_turns(name: str, change: s
     code = CLEARS.sub(r"\1.zero_grad()", CUTS.sub(r"\1" if change == "leaking" else r"\1.detach()", text))
     parsed = source.parse("script.py", code.encode(), 1 << 20)
     assert isinstance(parsed, Source), parsed
-    found = {finding.code for finding in pipeline.findings(parsed, options)}
+    found = {finding.code for finding in driver.findings(parsed, options)}
     # Where the critic steps several times on one picture, its own second step fails by the same leak.
     assert found - {"graph-used-twice"} == expected if change == "leaking" else found == expected

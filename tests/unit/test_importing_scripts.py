@@ -11,8 +11,8 @@ import pytest
 from gradfix.autograd import callers
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.training_step import analyze
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import traces
 
 TRAINER = """
@@ -61,7 +61,7 @@ def script(
 
 @pytest.fixture
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -79,7 +79,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 
 def codes(path: Path, options: Options) -> list[str]:
-    report = pipeline.check([str(path)], options)
+    report = driver.check([str(path)], options)
     assert not any(file.problems for file in report.files)
     return [reported.finding.code for file in report.files for reported in file.findings]
 

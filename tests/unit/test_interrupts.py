@@ -36,16 +36,16 @@ def run(code: str, folder: Path, **environment: str) -> subprocess.CompletedProc
 
 EVERYWHERE = """
 import os, signal, sys
-from gradfix.pipeline import main as pipeline
+from gradfix.pipeline import driver
 from gradfix.system import interrupts
 from gradfix.system.interrupts import Interrupted
-from gradfix.pipeline.main import Wishes
+from gradfix.pipeline.driver import RequestedOptions
 
-options = pipeline.prepare(["."], Wishes(unsafe_fixes=True, verify=False))
-plan = pipeline.plan(["."], options)
+options = driver.prepare(["."], RequestedOptions(unsafe_fixes=True, verify=False))
+plan = driver.plan(["."], options)
 names = [file.path for file in plan.files]
 old, new = ({file.path: getattr(file, which) for file in plan.files} for which in ("before", "after"))
-pipeline.write(plan)  # So that everything has been imported.
+driver.write(plan)  # So that everything has been imported.
 for number in interrupts.SIGNALS:
     signal.signal(number, interrupts._arrived)
 at = 0
@@ -66,7 +66,7 @@ while True:
 
     try:
         sys.settrace(line)
-        pipeline.write(plan)
+        driver.write(plan)
         ended = None
     except Interrupted as interrupt:
         ended = interrupt.number

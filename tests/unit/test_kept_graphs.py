@@ -7,8 +7,8 @@ from textwrap import dedent, indent
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -17,7 +17,7 @@ CODE = "graph-kept-for-bookkeeping"
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(select=(CODE,), verify=False))
+    prepared = driver.prepare([], RequestedOptions(select=(CODE,), verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -31,7 +31,7 @@ def parsed(code: str, path: str = "script.py") -> Source:
 def detached(code: str, options: Options, path: str = "script.py") -> list[str]:
     """The lines that a repair changes, as they are then."""
     before = parsed(code, path)
-    result = pipeline.repair(before, options)
+    result = driver.repair(before, options)
     assert not result.problems
     old, new = result.before.decode().splitlines(), result.after.decode().splitlines()
     assert len(old) == len(new)
@@ -244,7 +244,7 @@ def test_a_sum_of_sums_is_told_once(options: Options) -> None:
             total += loss
         epochs.append(total / 50)
     """
-    found = pipeline.findings(parsed(dedent(code)), options)
+    found = driver.findings(parsed(dedent(code)), options)
     assert [finding.span.line for finding in found] == [13]
     assert detached(dedent(code), options) == ["total += loss.detach()"]
 

@@ -11,8 +11,8 @@ import pytest
 from cases import CASES, Case
 
 from gradfix.autograd.training_step import analyze
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.pipeline.results import Plan, Report
 from gradfix.project import source
 from gradfix.project.source import Source
@@ -24,16 +24,16 @@ FAULTY = [case for case in CASES if case.fixed is not None]
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
 
 def judged(path: Path, options: Options) -> tuple[Report, Plan, Report]:
     """What check says, what apply does, and what check says then."""
-    before = pipeline.check([str(path)], options)
-    plan = pipeline.write(pipeline.plan([str(path)], options))
-    return before, plan, pipeline.check([str(path)], options)
+    before = driver.check([str(path)], options)
+    plan = driver.write(driver.plan([str(path)], options))
+    return before, plan, driver.check([str(path)], options)
 
 
 def promised(report: Report) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -58,7 +58,7 @@ def test_what_is_trained_is_made_a_leaf(options: Options, made: str, update: str
     text = PROGRAM.format(made=made, update=update)
     read = source.parse("train.py", text.encode(), 1 << 24)
     assert isinstance(read, Source)
-    result = pipeline.repair(read, options)
+    result = driver.repair(read, options)
     assert [one.finding.code for one in (*result.applied, *result.remaining)] == ["gradient-of-non-leaf"]
     assert fixed in result.after.decode()
 
@@ -77,6 +77,6 @@ def test_what_may_be_there_already_is_not_told(options: Options, made: str) -> N
     )
     read = source.parse("train.py", text.encode(), 1 << 24)
     assert isinstance(read, Source)
-    result = pipeline.repair(read, options)
+    result = driver.repair(read, options)
     assert not result.applied
     assert not result.remaining

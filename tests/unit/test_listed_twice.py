@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -40,11 +40,11 @@ for _ in range(9):
     ],
 )
 def test_a_part_in_a_group_beside_that_of_the_whole(first: str, told: list[str]) -> None:
-    options = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    options = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(options, Options)
     read = source.parse("train.py", PROGRAM.format(first=first).encode(), 1 << 24)
     assert isinstance(read, Source)
-    found = pipeline.findings(read, options)
+    found = driver.findings(read, options)
     # What is to be left out of the group of the whole is not written.
     assert [(finding.code, finding.fixes) for finding in found] == [(code, ()) for code in told]
     assert all("more than one parameter group" in finding.message for finding in found)

@@ -7,8 +7,8 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.pipeline.results import Plan
 from gradfix.report.text import summary_of_plan
 
@@ -20,17 +20,17 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plan(code: str) -> Plan:
     Path("train.py").write_text("import torch\nfrom torch import nn\n" + dedent(code))
-    options = pipeline.prepare(["train.py"], Wishes(verify=False, unsafe_fixes=True))
+    options = driver.prepare(["train.py"], RequestedOptions(verify=False, unsafe_fixes=True))
     assert isinstance(options, Options)
-    return pipeline.plan(["train.py"], options)
+    return driver.plan(["train.py"], options)
 
 
 def found(text: str) -> list[tuple[str, int]]:
     """What a fresh check finds in ``text``."""
     Path("train.py").write_text(text)
-    options = pipeline.prepare(["train.py"], Wishes(verify=False, unsafe_fixes=True))
+    options = driver.prepare(["train.py"], RequestedOptions(verify=False, unsafe_fixes=True))
     assert isinstance(options, Options)
-    report = pipeline.check(["train.py"], options)
+    report = driver.check(["train.py"], options)
     return [(one.finding.code, one.finding.span.line) for one in report.findings]
 
 

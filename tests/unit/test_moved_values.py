@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -32,7 +32,7 @@ for t in range(5):
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(verify=False))
+    prepared = driver.prepare([], RequestedOptions(verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -62,7 +62,7 @@ def test_what_is_only_moved_has_two_repairs_to_choose_from(
 ) -> None:
     parsed = source.parse("train.py", LOOP.format(update=update, goal=goal).encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    (finding,) = pipeline.findings(parsed, options)
+    (finding,) = driver.findings(parsed, options)
     assert finding.code == "carried-hidden-state"
     assert bool(finding.fixes) is certain
     assert ("should start from the value before the loop" in finding.advice) is not certain

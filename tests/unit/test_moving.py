@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -42,7 +42,7 @@ opt.step({called})
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(verify=False))
+    prepared = driver.prepare([], RequestedOptions(verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -51,7 +51,7 @@ def fixes(text: str, options: Options) -> list[str]:
     """The code of the one finding, and its fixes in words."""
     parsed = source.parse("train.py", text.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    (finding,) = pipeline.findings(parsed, options)
+    (finding,) = driver.findings(parsed, options)
     assert finding.code == "graph-used-twice"
     return [fix.message for fix in finding.fixes]
 

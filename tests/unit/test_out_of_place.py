@@ -9,8 +9,8 @@ from textwrap import indent
 import pytest
 
 from gradfix.core.codemod import Edit, ReplaceStatement, Span
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 from gradfix.rewriting.rewrite import apply_fixes
@@ -30,7 +30,7 @@ for batch in torch.randn(3, 8, 4):
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(verify=False))
+    prepared = driver.prepare([], RequestedOptions(verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -40,7 +40,7 @@ def rewritten(body: str, options: Options) -> tuple[list[str], str]:
     code = PROGRAM.format(body=indent(body, "    "))
     parsed = source.parse("script.py", code.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    result = pipeline.repair(parsed, options)
+    result = driver.repair(parsed, options)
     found = [attempt.finding.code for attempt in result.applied] + [r.finding.code for r in result.remaining]
     head, tail = PROGRAM.split("{body}")
     after = result.after.decode()
@@ -145,7 +145,7 @@ def of_network(layers: str, forward: str, options: Options) -> tuple[list[str], 
     code = NETWORK.format(layers=indent(layers, " " * 8), forward=indent(forward, " " * 8))
     parsed = source.parse("script.py", code.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    result = pipeline.repair(parsed, options)
+    result = driver.repair(parsed, options)
     found = [attempt.finding.code for attempt in result.applied] + [r.finding.code for r in result.remaining]
     after = result.after.decode().replace("\n        ", "\n")
     start, between, end = (
@@ -332,7 +332,7 @@ def test_layers_of_which_parts_stand_in_another_module(
     code = SCRIPT.format(script=script)
     parsed = source.parse(str(tmp_path / "script.py"), code.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    made = pipeline.repair(parsed, options)
+    made = driver.repair(parsed, options)
     found = [one.finding.code for one in made.applied] + [one.finding.code for one in made.remaining]
     assert found == ["inplace-on-saved"] * (after is not None)
     assert made.after.decode() == SCRIPT.format(script=after or script)

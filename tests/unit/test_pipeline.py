@@ -11,8 +11,8 @@ import pytest
 from fakes import standard_codemods, write_codemod
 
 from gradfix.core.codemod import Claim, Effect
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Refusal, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, Refusal, RequestedOptions
 from gradfix.pipeline.results import Outcome, Plan, Report
 from gradfix.system import parallel
 from gradfix.verify.command import Command
@@ -26,8 +26,10 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def options(**wishes: Any) -> Options:
-    prepared = pipeline.prepare(["src"], Wishes(**{"codemods": ("codemods",), "verify": False, **wishes}))
+def options(**requested: Any) -> Options:
+    prepared = driver.prepare(
+        ["src"], RequestedOptions(**{"codemods": ("codemods",), "verify": False, **requested})
+    )
     assert isinstance(prepared, Options), prepared
     return prepared
 
@@ -38,12 +40,12 @@ def put(code: str, name: str = "train.py") -> Path:
     return path
 
 
-def check(**wishes: Any) -> Report:
-    return pipeline.check(["src"], options(**wishes))
+def check(**requested: Any) -> Report:
+    return driver.check(["src"], options(**requested))
 
 
-def plan(**wishes: Any) -> Plan:
-    return pipeline.plan(["src"], options(**wishes))
+def plan(**requested: Any) -> Plan:
+    return driver.plan(["src"], options(**requested))
 
 
 def result(planned: Plan) -> list[str]:
@@ -198,7 +200,7 @@ def test_every_fix_is_applied_until_nothing_is_left() -> None:
     planned = plan()
     assert result(planned) == ["good", "good(good)", "good", "fine"]
     assert planned.exit_code == 1  # Nothing is written yet.
-    written = pipeline.write(planned)
+    written = driver.write(planned)
     assert written.exit_code == 0
     assert check().findings == ()
     again = plan()
@@ -240,7 +242,7 @@ def test_a_refuted_fix_is_left_out_and_the_others_are_applied(verdicts: list[Any
     assert result(planned) == ["bad  # refute", "good"]
     assert [attempt.outcome for attempt in planned.attempts] == [Outcome.PROVED, Outcome.REFUTED]
     assert [(found.finding.span.line, found.fix) for found in planned.remaining] == [(1, None)]
-    assert pipeline.write(planned).exit_code == 1
+    assert driver.write(planned).exit_code == 1
     assert Path("src/train.py").read_text().startswith("bad  # refute\ngood\n")
 
 
@@ -312,7 +314,7 @@ def test_bytes_that_would_not_survive_are_not_rewritten() -> None:
     # A second, needless escape sequence is lost when the text is encoded again.
     data = b"# coding: iso2022_jp\nbad  # \x1b$B\x1b$B0!\x1b(B\nx.backward()\n"
     Path("src/train.py").write_bytes(data)
-    written = pipeline.write(plan())
+    written = driver.write(plan())
     assert [problem.message for problem in written.all_problems] == [
         "cannot be rewritten: iso2022_jp does not give its bytes back"
     ]
@@ -323,7 +325,7 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten() -> None:
     first, second = put("bad", "a.py"), put("bad", "b.py")
     planned = plan()
     first.write_text("edited\n")
-    written = pipeline.write(planned)
+    written = driver.write(planned)
     assert written.exit_code == 2
     assert [problem.path for problem in written.all_problems] == ["src/a.py"]
     assert first.read_text() == "edited\n"
@@ -391,12 +393,18 @@ def test_a_bug_of_ours_is_a_problem_of_that_file_alone(
 
 def test_a_mistake_in_what_is_asked_for_is_refused() -> None:
     Path("pyproject.toml").write_text('[tool.gradfix]\nignore = ["bad-wrd"]\n')
-    for wishes, message in [
-        (Wishes(codemods=("codemods",)), "pyproject.toml: there is no codemod 'bad-wrd'"),
-        (Wishes(select=("bad-wrd",), ignore=(), codemods=("codemods",)), "did you mean 'bad-word'?"),
-        (Wishes(python="no-such-python", ignore=()), "there is no Python interpreter 'no-such-python'"),
+    for requested, message in [
+        (RequestedOptions(codemods=("codemods",)), "pyproject.toml: there is no codemod 'bad-wrd'"),
+        (
+            RequestedOptions(select=("bad-wrd",), ignore=(), codemods=("codemods",)),
+            "did you mean 'bad-word'?",
+        ),
+        (
+            RequestedOptions(python="no-such-python", ignore=()),
+            "there is no Python interpreter 'no-such-python'",
+        ),
     ]:
-        refusal = pipeline.prepare(["src"], wishes)
+        refusal = driver.prepare(["src"], requested)
         assert isinstance(refusal, Refusal)
         assert message in refusal.message
 
@@ -459,10 +467,12 @@ for number, real in enumerate(torch.utils.data.DataLoader(torch.randn(64, 3), ba
 
 
 def test_a_clearing_may_show_what_is_wasted_then(tmp_path: Path) -> None:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False, select=("missing-zero-grad",)))
+    prepared = driver.prepare(
+        [], RequestedOptions(unsafe_fixes=True, verify=False, select=("missing-zero-grad",))
+    )
     assert isinstance(prepared, Options)
     script = tmp_path / "script.py"
     script.write_text(LEAKING)
-    (reported,) = pipeline.check([str(script)], prepared).files[0].findings
+    (reported,) = driver.check([str(script)], prepared).files[0].findings
     assert reported.fix is not None
     assert reported.fix.message == "clear the gradients in every iteration"

@@ -8,16 +8,16 @@ import pytest
 from fakes import ROOT
 
 from gradfix.core.codemod import InsertStatement, MoveStatement
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import RequestedOptions
 
 FIXTURES = ROOT / "tests" / "fixtures"
 
 
-def checked(path: Path) -> tuple[pipeline.Reported, ...]:
-    options = pipeline.prepare([str(path)], Wishes(verify=False))
-    assert isinstance(options, pipeline.Options)
-    return pipeline.check([str(path)], options).findings
+def checked(path: Path) -> tuple[driver.Reported, ...]:
+    options = driver.prepare([str(path)], RequestedOptions(verify=False))
+    assert isinstance(options, driver.Options)
+    return driver.check([str(path)], options).findings
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from gradfix.autograd.graph import Backward, Change
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import analyze
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -192,11 +192,11 @@ REPAIRED = {
 @pytest.mark.parametrize("name", REPAIRED)
 def test_a_write_is_mended_where_it_is_certain_what_is_meant(name: str) -> None:
     before, after = REPAIRED[name]
-    options = pipeline.prepare([], Wishes(verify=False))
+    options = driver.prepare([], RequestedOptions(verify=False))
     assert isinstance(options, Options)
     read = source.parse("script.py", (HEAD + before + TAIL).encode(), 1 << 20)
     assert isinstance(read, Source)
-    result = pipeline.repair(read, options)
+    result = driver.repair(read, options)
     assert result.after.decode() == HEAD + (after or before) + TAIL
     told = [one.finding.code for one in (*result.applied, *result.remaining)]
     assert told == ["leaf-written-in-place"] or told == ["view-written-in-place"]

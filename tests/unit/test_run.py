@@ -14,7 +14,7 @@ import pytest
 from fakes import ROOT, git
 
 from gradfix.core.errors import WORDS
-from gradfix.watch import running as watching
+from gradfix.watch import running
 
 FIXTURES = ROOT / "tests" / "fixtures"
 RAISES = re.compile(r"^# raises: (E\d) at line (\d+)", re.MULTILINE)
@@ -209,7 +209,7 @@ def test_the_facts_overrule_the_model(
     path = tmp_path / "gan.py"
     path.write_text(GAN)
     facts = {"kind": "E1", "places": [[str(path), 18]], "earlier": [[str(path), freed_by]]}
-    explained = watching.explain(facts)
+    explained = running.explain(facts)
     assert explained is not None
     assert bool(explained.patch) == bool(explained.known) == known
 

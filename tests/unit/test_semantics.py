@@ -27,12 +27,12 @@ from gradfix.autograd.values import (
     External,
     Mapping,
     Module,
-    Opaque,
     Optimizer,
     Params,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
 )
 
@@ -311,7 +311,7 @@ def described(value: Value) -> str:
             if value.node is None and value.requires is None:
                 return "tensor that may have a graph"
             return "tensor" + " with a graph" * (value.node is not None)
-        case Opaque():
+        case Unknown():
             what = "harmless" if value.harmless else "data" if value.graphless else "unknown"
             return what + " with a graph" * (value.node is not None)
         case Sequence() | Mapping():

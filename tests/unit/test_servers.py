@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradfix.core.codemod import Claim, Effect
-from gradfix.pipeline import main as pipeline
+from gradfix.pipeline import driver
 from gradfix.pipeline.results import Outcome
 from gradfix.verify import interpreter, runner, sandbox
 from gradfix.verify.runner import Job, Runner, servers_kept, verify_rewrite
@@ -97,13 +97,13 @@ def test_many_files_are_planned_by_several_processes(tmp_path: Path, monkeypatch
     temporary.mkdir()
     project.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    monkeypatch.setattr(pipeline, "WORTH_SERVERS", 2)
+    monkeypatch.setattr(driver, "WORTH_SERVERS", 2)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
     for name in ("one.py", "other.py"):
         (project / name).write_bytes(FIXTURE.read_bytes())
-    options = pipeline.prepare([str(project)], pipeline.Wishes(python=sys.executable))
-    assert isinstance(options, pipeline.Options)
-    planned = pipeline.plan([str(project)], options)
+    options = driver.prepare([str(project)], driver.RequestedOptions(python=sys.executable))
+    assert isinstance(options, driver.Options)
+    planned = driver.plan([str(project)], options)
     assert [attempt.outcome for attempt in planned.attempts] == [Outcome.PROVED, Outcome.PROVED]
     assert planned.files[0].after == planned.files[1].after == FIXTURE.with_suffix(".fixed.py").read_bytes()
     # Servers that are left would have their folders here.

@@ -12,7 +12,7 @@ from fakes import gradfix, write_codemod
 
 from gradfix.core.codemod import SEVERITY, Claim, Effect, Finding, Fix, Severity, Span, rated
 from gradfix.rules import catalog
-from gradfix.watch import running as watching
+from gradfix.watch import running
 
 PLACE = Span(1, 0, 1, 1)
 TRAINING = """import torch
@@ -148,7 +148,7 @@ def test_run_hands_it_on_to_what_explains_the_error(tmp_path: Path) -> None:
     done = gradfix("run", "--min-severity", "error", "train.py", cwd=tmp_path)
     assert done.returncode == 1
     assert b"= loss-backpropagated-twice: " in done.stderr
-    command = watching.command([str(tmp_path / "train.py")], sys.executable, min_severity=Severity.INFO)
+    command = running.command([str(tmp_path / "train.py")], sys.executable, min_severity=Severity.INFO)
     assert isinstance(command, list)
     assert json.loads(command[2])[-2:] == ["--min-severity", "info"]
 

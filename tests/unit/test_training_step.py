@@ -10,8 +10,8 @@ from textwrap import dedent
 import pytest
 
 from gradfix.autograd.graph import Backward
-from gradfix.autograd.questions import uncleared
 from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import uncleared
 from gradfix.autograd.training_step import BUDGET, MANY_CALLS, Program, analyze
 from gradfix.core.codemod import Span
 from gradfix.rules import catalog
@@ -259,7 +259,7 @@ def other(batches):
 def test_a_change_is_seen_only_by_the_ways_that_come_to_it() -> None:
     analysed = program(NETWORK, TWICE, OTHERWISE)
     loss = next(node for node in ast.walk(analysed.tree) if isinstance(node, ast.Assign) and node.col_offset)
-    ways = analysed.ways_to([Span.of(loss)])
+    ways = analysed.entry_points_to([Span.of(loss)])
     assert ways == {("", "twice")}
     again = analyze(analysed.tree, analysed.text, analysed.path, ways)
     assert [entry.way for entry in again.entries] == [("", "twice")]
@@ -268,7 +268,7 @@ def test_a_change_is_seen_only_by_the_ways_that_come_to_it() -> None:
 
 def test_what_stands_in_no_function_concerns_every_way() -> None:
     analysed = program(NETWORK, TWICE, OTHERWISE)
-    assert analysed.ways_to([Span.of(analysed.tree.body[-3])]) is None
+    assert analysed.entry_points_to([Span.of(analysed.tree.body[-3])]) is None
 
 
 def test_no_further_run_is_made_where_there_is_nothing_to_see_a_second_time() -> None:

@@ -21,9 +21,8 @@ from typer.testing import CliRunner
 
 from gradfix.bot import git as bot_git
 from gradfix.cli.commands import app
-from gradfix.pipeline import certificate, proving
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Refusal, Wishes
+from gradfix.pipeline import certificate, driver, proving
+from gradfix.pipeline.driver import Refusal, RequestedOptions
 from gradfix.project import checkout, trust
 from gradfix.project.source import Problem
 from gradfix.verify import interpreter, sandbox, starting
@@ -248,7 +247,7 @@ def test_a_configuration_names_no_program_of_the_code(project: Path, canary: Pat
     assert not canary.exists()
     code, output = invoke("check", "train.py")
     assert code == 1, "nothing is run: " + output
-    assert not isinstance(pipeline.prepare(["train.py"], Wishes(python=sys.executable)), Refusal)
+    assert not isinstance(driver.prepare(["train.py"], RequestedOptions(python=sys.executable)), Refusal)
 
 
 def test_a_link_to_gradfix_s_own_interpreter_is_another_one(project: Path, canary: Path) -> None:
@@ -258,7 +257,7 @@ def test_a_link_to_gradfix_s_own_interpreter_is_another_one(project: Path, canar
     (project / "env-of-mine/pyvenv.cfg").rename(project / "env-of-mine/tools/pyvenv.cfg")
     named = "env-of-mine/tools/python"
     (project / "pyproject.toml").write_text(f"[tool.gradfix.verify]\npython = {named!r}\n")
-    found = pipeline.prepare(["train.py"], Wishes())
+    found = driver.prepare(["train.py"], RequestedOptions())
     assert isinstance(found, Refusal) and f"not started: {named}, which you have" in found.message
     assert not canary.exists()
 
@@ -271,7 +270,7 @@ def test_an_active_environment_is_its_own_interpreter(
     hostile(project / "tools/python", canary)
     monkeypatch.setenv("VIRTUAL_ENV", str(project))
     (project / "pyproject.toml").write_text("[tool.gradfix.verify]\npython = 'tools/python'\n")
-    found = pipeline.prepare(["train.py"], Wishes())
+    found = driver.prepare(["train.py"], RequestedOptions())
     assert isinstance(found, Refusal) and "not started: tools/python, which you have" in found.message
 
 
@@ -279,7 +278,7 @@ def test_an_active_environment_is_its_own_interpreter(
 def test_a_configuration_names_interpreters_only(project: Path, canary: Path, name: str) -> None:
     hostile(project / "tools/run", canary)
     (project / "pyproject.toml").write_text(f"[tool.gradfix.verify]\npython = {name!r}\n")
-    found = pipeline.prepare(["train.py"], Wishes())
+    found = driver.prepare(["train.py"], RequestedOptions())
     assert isinstance(found, Refusal) and "is not called what an interpreter is" in found.message
     assert not canary.exists()
 
@@ -291,13 +290,13 @@ def test_the_users_own_interpreters_can_be_named(
     monkeypatch.setenv("PATH", f"{own.parent}{os.pathsep}{os.environ['PATH']}")
     for name in ("python3.99", str(own)):
         (project / "pyproject.toml").write_text(f"[tool.gradfix.verify]\npython = {name!r}\n")
-        found = pipeline.prepare(["train.py"], Wishes())
+        found = driver.prepare(["train.py"], RequestedOptions())
         assert not isinstance(found, Refusal) and found.interpreter is not None
         assert found.interpreter.executable == str(own)
     environment(project / ".venv", canary)
     trust.allow(".venv")
     (project / "pyproject.toml").write_text("[tool.gradfix.verify]\npython = '.venv/bin/python'\n")
-    found = pipeline.prepare(["train.py"], Wishes())
+    found = driver.prepare(["train.py"], RequestedOptions())
     assert not isinstance(found, Refusal) and found.interpreter is not None
     assert found.interpreter.chosen == f".venv (tool.gradfix.verify.python; {trust.ALLOWED})"
 
@@ -312,7 +311,7 @@ def test_programs_of_the_current_folder_are_not_found(
     trust.allow(".venv")
     assert trust.verdict(".venv/bin/python").allowed
     (project / "pyproject.toml").write_text("[tool.gradfix.verify]\npython = 'python3.99'\n")
-    assert isinstance(pipeline.prepare(["train.py"], Wishes()), Refusal)
+    assert isinstance(driver.prepare(["train.py"], RequestedOptions()), Refusal)
     assert not canary.exists()
 
 
@@ -348,7 +347,7 @@ def test_a_folder_above_that_belongs_to_another_user(
             os.chown(one, 12345, 12345, follow_symlinks=False)
     monkeypatch.chdir(mine)
     assert "not started: ../.venv, " in passed_over()
-    found = pipeline.prepare(["train.py"], Wishes())
+    found = driver.prepare(["train.py"], RequestedOptions())
     assert isinstance(found, Refusal) and "not started: ../.venv, " in found.message
     assert not canary.exists()
 
@@ -502,7 +501,7 @@ def test_what_cannot_be_trusted_is_told(project: Path) -> None:
 
 def reads(project: Path) -> tuple[Path, ...]:
     """What runs may read besides the project."""
-    found = pipeline.prepare(["train.py"], Wishes())
+    found = driver.prepare(["train.py"], RequestedOptions())
     assert not isinstance(found, Refusal)
     return proving.command_for("train.py", found).readable
 

@@ -14,10 +14,9 @@ from typer.testing import CliRunner, Result
 
 from gradfix.cli.commands import app
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Span
-from gradfix.pipeline import journal
-from gradfix.pipeline import main as pipeline
+from gradfix.pipeline import driver, journal
 from gradfix.pipeline.results import Attempt, Outcome, Plan, Repaired
-from gradfix.project import configuration as project
+from gradfix.project import configuration
 from gradfix.project.source import Problem
 
 SPAN = Span(1, 0, 1, 1)
@@ -44,7 +43,7 @@ def apply(*paths: str | Path, before: bytes = BEFORE, after: bytes = AFTER) -> P
         if not path.exists():
             path.write_bytes(before)
     files = tuple(Repaired(str(path), before, after, "", (ATTEMPT,)) for path in paths)
-    return pipeline.write(Plan(files, (), len(files), ()))
+    return driver.write(Plan(files, (), len(files), ()))
 
 
 def undo(*options: str) -> Result:
@@ -185,7 +184,7 @@ def test_an_apply_that_was_killed_can_be_taken_back(written: int, monkeypatch: p
     class Killed(BaseException):
         pass
 
-    replace = project.replace
+    replace = configuration.replace
     left: Iterator[int] = iter(range(written))
 
     def replace_until(path: str, before: bytes, after: bytes) -> Problem | None:
@@ -193,7 +192,7 @@ def test_an_apply_that_was_killed_can_be_taken_back(written: int, monkeypatch: p
             raise Killed
         return replace(path, before, after)
 
-    monkeypatch.setattr(project, "replace", replace_until)
+    monkeypatch.setattr(configuration, "replace", replace_until)
     with pytest.raises(Killed):
         apply("a.py", "b.py", "c.py")
     assert contents("a.py", "b.py", "c.py") == [AFTER] * written + [BEFORE] * (3 - written)

@@ -10,15 +10,15 @@ import pytest
 
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.training_step import analyze
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -29,7 +29,7 @@ def found(code: str, options: Options) -> list[tuple[str, str]]:
     parsed = source.parse("script.py", text.encode(), 1 << 20)
     assert isinstance(parsed, Source)
     lines = text.splitlines()
-    return [(f.code, lines[f.span.line - 1].strip()) for f in pipeline.findings(parsed, options)]
+    return [(f.code, lines[f.span.line - 1].strip()) for f in driver.findings(parsed, options)]
 
 
 # ---------------------------------------------------------------------- who clears and steps
@@ -1684,7 +1684,7 @@ for batch in torch.randn(5, 4, 3):
 def test_what_is_stale_is_the_network_that_was_used(options: Options) -> None:
     parsed = source.parse("script.py", HELD_BESIDE.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    (stale,) = [f for f in pipeline.findings(parsed, options) if f.code == "stale-forward"]
+    (stale,) = [f for f in driver.findings(parsed, options) if f.code == "stale-forward"]
     # The whole has the critic's weights, too, but its call uses the painter's alone.
     assert "`both.critic(picture)`" in stale.message
 

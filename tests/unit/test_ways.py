@@ -11,8 +11,8 @@ import pytest
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.training_step import analyze
 from gradfix.core.codemod import Effect, ReplaceExpression
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -21,7 +21,7 @@ UNCLEARED = "missing-zero-grad"
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -32,7 +32,7 @@ def findings(path: Path, code: str, options: Options) -> list[str]:
     parsed = source.parse(str(path), code.encode(), 1 << 20)
     assert isinstance(parsed, Source)
     lines = code.splitlines()
-    return [f"{f.code}: {lines[f.span.line - 1].strip()}" for f in pipeline.findings(parsed, options)]
+    return [f"{f.code}: {lines[f.span.line - 1].strip()}" for f in driver.findings(parsed, options)]
 
 
 HEAD = """
@@ -556,7 +556,7 @@ def test_what_a_network_said_before_is_cut_off_from_what_it_says_now_of_the_same
 ) -> None:
     parsed = source.parse(str(tmp_path / "script.py"), OWN_WORDS.format(now=now).encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    (finding,) = pipeline.findings(parsed, options)
+    (finding,) = driver.findings(parsed, options)
     assert (finding.code, "".join(f.message for f in finding.fixes)) == ("stale-forward", fix)
 
 
@@ -632,7 +632,7 @@ def test_a_step_that_is_meant_for_another_optimizer_is_not_given_a_clearing(
     given = len(WRONG_OPTIMIZER.splitlines())
     parsed = source.parse(str(tmp_path / "script.py"), WRONG_OPTIMIZER.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    (finding,) = pipeline.findings(parsed, options)
+    (finding,) = driver.findings(parsed, options)
     assert finding.code == "wrong-optimizer"
     (fix,) = finding.fixes
     (edit,) = fix.edits
@@ -669,7 +669,7 @@ for batch in torch.randn(3, 8, 4):
 def test_code_is_named_on_one_line(options: Options, tmp_path: Path, width: str, shown: str) -> None:
     parsed = source.parse(str(tmp_path / "script.py"), ON_LINES.format(width=width).encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    messages = [f.message for f in pipeline.findings(parsed, options) if f.code == "stale-forward"]
+    messages = [f.message for f in driver.findings(parsed, options) if f.code == "stale-forward"]
     assert len(messages) == 1
     assert shown in messages[0]
 
@@ -778,7 +778,7 @@ UNROLLED = TWO_CRITICS.replace(LOOP, PASS.format("first") + PASS.format("second"
 def test_every_step_that_makes_a_loss_stale_is_named(options: Options, tmp_path: Path) -> None:
     parsed = source.parse(str(tmp_path / "script.py"), UNROLLED.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    (finding,) = pipeline.findings(parsed, options)
+    (finding,) = driver.findings(parsed, options)
     lines = UNROLLED.splitlines()
     named = {lines[note.span.line - 1].strip() for note in finding.notes}
     assert {"first_optimizer.step()", "second_optimizer.step()"} <= named
@@ -956,7 +956,7 @@ def test_what_was_computed_in_the_loop_before(
     text = ANOTHER_LOOP.format(items=items, keyword=keyword)
     parsed = source.parse("script.py", text.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    found = [(f.code, f.span.line) for f in pipeline.findings(parsed, options)]
+    found = [(f.code, f.span.line) for f in driver.findings(parsed, options)]
     line = next(n for n, row in enumerate(text.split("\n"), 1) if ".backward(" in row)
     assert found == [("stale-forward", line)]
     with pytest.raises(RuntimeError, match=error):
@@ -1035,7 +1035,7 @@ def test_what_a_condition_leads_to_that_nobody_knows(text: str, options: Options
     """How often `while not done` repeats is unknown, and an answer that only raises is not gone by."""
     parsed = source.parse("script.py", text.encode(), 1 << 20)
     assert isinstance(parsed, Source)
-    found = [(f.code, f.span.line) for f in pipeline.findings(parsed, options)]
+    found = [(f.code, f.span.line) for f in driver.findings(parsed, options)]
     line = next(n for n, row in enumerate(text.split("\n"), 1) if "optimizer.step()" in row)
     assert found == [("step-before-backward", line)]
 
@@ -1341,7 +1341,7 @@ def test_a_baseline_that_weighs_a_loss_is_a_doubt_whatever_else_the_other_loss_t
         code = BASELINE.format(more=more, weight=weight)
         parsed = source.parse("script.py", code.encode(), 1 << 20)
         assert isinstance(parsed, Source)
-        return [fix.effect for finding in pipeline.findings(parsed, options) for fix in finding.fixes]
+        return [fix.effect for finding in driver.findings(parsed, options) for fix in finding.fixes]
 
     mixed = effects("advantage")
     assert mixed and set(mixed) == {Effect.CHANGES}

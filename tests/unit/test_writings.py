@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from cases import CASES, Case
 
-from gradfix.pipeline import main as pipeline
-from gradfix.pipeline.main import Options, Wishes
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
 
@@ -61,7 +61,7 @@ PROGRAMS = [(library, case) for library in LIBRARIES for case in CASES if case.n
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(prepared, Options)
     return prepared
 
@@ -92,7 +92,7 @@ def test_every_fixture_is_there() -> None:
     ("library", "case"), PROGRAMS, ids=[f"{library.name}-{case.name}" for library, case in PROGRAMS]
 )
 def test_the_real_import_is_judged_as_what_plays_it(library: Library, case: Case, options: Options) -> None:
-    result = pipeline.repair(importing(library, case.path), options)
+    result = driver.repair(importing(library, case.path), options)
     assert not result.problems
     assert not result.remaining
     assert result.after.decode() == importing(library, case.fixed or case.path).text

@@ -19,9 +19,9 @@ from faults import Mutant
 from syntax import Code, Project, is_call
 
 from gradfix.core.codemod import Finding
-from gradfix.pipeline import main as pipeline
+from gradfix.pipeline import driver
 from gradfix.pipeline.analysis import analyse, reported_by
-from gradfix.pipeline.main import Wishes
+from gradfix.pipeline.driver import RequestedOptions
 from gradfix.project import source
 from gradfix.verify.recording import Recording
 
@@ -154,8 +154,8 @@ def files(checkout: Path) -> Iterator[str]:
 def score(checkout: Path, options: argparse.Namespace, results: Results) -> None:
     """Plant, look, repair and run."""
     project = Project(files(checkout))
-    wishes = pipeline.prepare([], Wishes(unsafe_fixes=True, verify=False))
-    assert isinstance(wishes, pipeline.Options)
+    requested = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
+    assert isinstance(requested, driver.Options)
     root = checkout if checkout.is_dir() else checkout.parent
     results.checkouts.add(checkout.name)
     some = len(options.only) < len(faults.OPERATORS)
@@ -169,13 +169,13 @@ def score(checkout: Path, options: argparse.Namespace, results: Results) -> None
         if some and not mutants:
             continue  # Of some operators many a file has nothing: there are others.
         taken += 1
-        before = findings(path, text, wishes)
+        before = findings(path, text, requested)
         results.files += 1
         results.originals += [f"{checkout.name}/{name}:{f.span.line}: {f.code}: {f.message}" for f in before]
-        wanted = [text, repaired(path, text, wishes)] if before else [text]
+        wanted = [text, repaired(path, text, requested)] if before else [text]
         rows = [Row(checkout.name, name, m.operator, m.line, text=m.text) for m in mutants]
         for row, mutant in zip(rows, mutants):
-            look(row, mutant, path, wanted, before, wishes)
+            look(row, mutant, path, wanted, before, requested)
         pairs = [(r, m) for r, m in zip(rows, mutants) if r.operator not in BY_DEFINITION]
         if pairs and not options.no_run:
             decide([r for r, _ in pairs], [m for _, m in pairs], path, root, wanted, options.python)
@@ -200,18 +200,18 @@ def named(row: Row) -> None:
         row.found, row.other = row.other, ""
 
 
-def findings(path: Path, text: str, options: pipeline.Options) -> list[Finding]:
+def findings(path: Path, text: str, options: driver.Options) -> list[Finding]:
     parsed = source.parse(str(path), text.encode(), SIZE)
     if not isinstance(parsed, source.Source):
         return []
     return list(reported_by(analyse(parsed, options), options))
 
 
-def repaired(path: Path, text: str, options: pipeline.Options) -> str:
+def repaired(path: Path, text: str, options: driver.Options) -> str:
     """What ``apply`` makes of a file."""
     parsed = source.parse(str(path), text.encode(), SIZE)
     assert isinstance(parsed, source.Source)
-    return pipeline.repair(parsed, options).after.decode()
+    return driver.repair(parsed, options).after.decode()
 
 
 def look(
@@ -220,7 +220,7 @@ def look(
     path: Path,
     wanted: list[str],
     before: list[Finding],
-    options: pipeline.Options,
+    options: driver.Options,
 ) -> None:
     """What gradfix finds in a mutant and what it makes of it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gradfix.autograd.run import Flow, Run, expression, statement
+from gradfix.autograd.run import ControlFlow, Run, expression, statement
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.arithmetic import binary, counted, inplace_binary
 from gradfix.autograd.semantics.attributes import set_attribute
@@ -17,23 +17,23 @@ from gradfix.autograd.values import (
     Index,
     Instance,
     Module,
-    Opaque,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
 )
 
 
-def counts_passes(run: Run, target: ast.expr, frame: Frame) -> bool:
-    """Whether a variable counts the passes of a loop of unknown length: it was there before the loop."""
+def counts_iterations(run: Run, target: ast.expr, frame: Frame) -> bool:
+    """Whether a variable counts the iterations of a loop of unknown length: it was there before the loop."""
     if not isinstance(target, ast.Name):
         return bool(run.symbolic)
     return any(home is frame and target.id in names for home, names in run.counters)
 
 
 @statement(ast.Assign)
-def _assign(run: Run, node: ast.Assign, frame: Frame) -> Flow:
+def _assign(run: Run, node: ast.Assign, frame: Frame) -> ControlFlow:
     value = run.evaluate(node.value, frame)
     for target in node.targets:
         assign(run, target, value, frame, node.value)
@@ -41,7 +41,7 @@ def _assign(run: Run, node: ast.Assign, frame: Frame) -> Flow:
 
 
 @statement(ast.AnnAssign)
-def _annotated(run: Run, node: ast.AnnAssign, frame: Frame) -> Flow:
+def _annotated(run: Run, node: ast.AnnAssign, frame: Frame) -> ControlFlow:
     if node.value is not None:
         assign(run, node.target, run.evaluate(node.value, frame), frame, node.value)
     return None
@@ -87,7 +87,7 @@ def _unpack(run: Run, targets: list[ast.expr], value: Value, frame: Frame, sourc
 
 
 @statement(ast.AugAssign)
-def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
+def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> ControlFlow:
     target = node.target
     old = run.evaluate(target, frame)
     operand = run.evaluate(node.value, frame)
@@ -111,16 +111,20 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
         extend(run, old, operand)
         run.store(operand, node.value, old)
         return None
-    if isinstance(old, (Const, Index)) and isinstance(operand, Const) and counts_passes(run, target, frame):
+    if (
+        isinstance(old, (Const, Index))
+        and isinstance(operand, Const)
+        and counts_iterations(run, target, frame)
+    ):
         named = isinstance(target, ast.Name)
-        value = counted(node.op, old, operand) if named else Opaque("counter")
+        value = counted(node.op, old, operand) if named else Unknown("counter")
         assign(run, target, value, frame, None)
         return None
     result = binary(run, node.op, old, operand, node.target, node.value, node)
-    if old.__class__ is Opaque and old.storage is not None:
+    if old.__class__ is Unknown and old.storage is not None:
         # Of a number this makes another one, a tensor is changed in place.
         weak_update(old)
-        if result.__class__ is Opaque:
+        if result.__class__ is Unknown:
             result.storage = old.storage
         elif isinstance(result, Tensor):
             result.storage.may_be(old.storage)
@@ -129,7 +133,7 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> Flow:
 
 
 @statement(ast.Delete)
-def _delete(run: Run, node: ast.Delete, frame: Frame) -> Flow:
+def _delete(run: Run, node: ast.Delete, frame: Frame) -> ControlFlow:
     for target in node.targets:
         if isinstance(target, ast.Name):
             frame.variables.pop(target.id, None)
@@ -137,7 +141,7 @@ def _delete(run: Run, node: ast.Delete, frame: Frame) -> Flow:
             delete_item(run, target, frame)
         elif isinstance(target, ast.Attribute):
             holder = run.evaluate(target.value, frame)
-            if isinstance(holder, (Module, Instance, Opaque)):
+            if isinstance(holder, (Module, Instance, Unknown)):
                 holder.attributes.pop(target.attr, None)
                 run.mutations += 1
     return None

@@ -1,4 +1,4 @@
-"""``if`` and its kin."""
+"""``if``, ``match`` and conditional expressions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gradfix.autograd.interpreter.conditions import decide, ends_recursion, keep
 from gradfix.autograd.interpreter.narrowing import narrowed
 from gradfix.autograd.matching import as_if
 from gradfix.autograd.relevance import walk
-from gradfix.autograd.run import Flow, Run, expression, statement
+from gradfix.autograd.run import ControlFlow, Run, expression, statement
 from gradfix.autograd.values import Condition, Frame, Index, Value
 from gradfix.core.syntax import last_name
 
@@ -34,7 +34,7 @@ def _answers(statement: ast.stmt) -> bool:
 
 
 @statement(ast.If)
-def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
+def _if(run: Run, node: ast.If, frame: Frame) -> ControlFlow:
     ends = ends_recursion(run, node.body, node.orelse)
     if ends is not None:
         return _branch(run, node, decide(run, node.test, frame, leaning(run, ends)), frame)
@@ -73,7 +73,7 @@ def _if(run: Run, node: ast.If, frame: Frame) -> Flow:
     return _branch(run, node, taken, frame)
 
 
-def _branch(run: Run, node: ast.If, taken: bool, frame: Frame) -> Flow:
+def _branch(run: Run, node: ast.If, taken: bool, frame: Frame) -> ControlFlow:
     with narrowed(run, node.test, taken, frame):
         return run.block(node.body if taken else node.orelse, frame)
 
@@ -99,7 +99,8 @@ def _picks(run: Run, test: ast.expr) -> bool:
 
 
 def _skips_by_number(run: Run, node: ast.If, frame: Frame) -> bool:
-    """Whether a pass leaves out the rest by its number, as in ``if i % 5: continue``: others do it all."""
+    """Whether an iteration leaves out the rest by its number, as in ``if i % 5: continue``: others do it
+    all."""
     test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
     if not isinstance(node.body[-1], ast.Continue) or any(isinstance(n, ast.Call) for n in walk(test)):
         return False
@@ -107,7 +108,7 @@ def _skips_by_number(run: Run, node: ast.If, frame: Frame) -> bool:
 
 
 @statement(ast.Match)
-def _match(run: Run, node: ast.Match, frame: Frame) -> Flow:
+def _match(run: Run, node: ast.Match, frame: Frame) -> ControlFlow:
     return run.block(as_if(node), frame)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gradfix.autograd import options
+from gradfix.autograd import script_options
 from gradfix.autograd.arguments import Argument, Call, Keywords
 from gradfix.autograd.interpreter.choices import chosen_by_name
 from gradfix.autograd.run import Run, expression
@@ -16,10 +16,10 @@ from gradfix.autograd.values import (
     Frame,
     Mapping,
     Namespace,
-    Opaque,
     Params,
     Sequence,
     Super,
+    Unknown,
     Value,
     tensors_in,
 )
@@ -61,7 +61,7 @@ def _some(value: Value) -> list[Value]:
     """What is known of the items of something to go over."""
     if isinstance(value, Sequence):
         return value.items
-    return [value] if isinstance(value, Opaque) else [*tensors_in(value)]
+    return [value] if isinstance(value, Unknown) else [*tensors_in(value)]
 
 
 @expression(ast.Call)
@@ -80,7 +80,7 @@ def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = Fa
         owner = at.function.owner if at is not None and at.function is not None else None
         if at is not None and at.function is not None and at.function.bound is not None:
             bound = at.function.bound
-        return Super(bound, owner) if bound is not None else Opaque("super")
+        return Super(bound, owner) if bound is not None else Unknown("super")
     value = run.evaluate(function, frame)
     args, keywords = arguments(run, node, frame)
     if isinstance(value, External) and value.name == "builtins.getattr" and len(args) >= 2:
@@ -88,7 +88,7 @@ def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = Fa
         if chosen is not None:
             return chosen
     if isinstance(value, External) and value.name == "builtins.eval" and len(args) == 1:
-        named = _dotted(options.given(args[0][0]), node)
+        named = _dotted(script_options.given(args[0][0]), node)
         if named is not None:
             return run.evaluate(named, frame)
     if isinstance(value, External) and value.name in ("builtins.super", "builtins.locals"):
@@ -96,7 +96,7 @@ def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = Fa
             return Mapping(dict(frame.variables), frame.function is None)
         if len(args) == 2:
             after, of = args[0][0], args[1][0]
-            return Super(of, after) if isinstance(after, Class) else Opaque("super")
+            return Super(of, after) if isinstance(after, Class) else Unknown("super")
     return call_value(run, value, Call(args, keywords, node, discarded))
 
 

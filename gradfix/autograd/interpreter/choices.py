@@ -1,11 +1,11 @@
-"""Functions and classes that are looked up by a name which is not known."""
+"""Functions and classes that are looked up by a name which is only known at run time."""
 
 from __future__ import annotations
 
 import ast
 from functools import lru_cache
 
-from gradfix.autograd import options
+from gradfix.autograd import script_options
 from gradfix.autograd.interpreter.conditions import evaluated_again, question
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Alternative, Run
@@ -53,7 +53,7 @@ def _alternative(
         return None
     if run.equals.get(first[1]) not in held:
         index = evaluated_again(run, asked, frame)
-        default = index.default.value if isinstance(index, options.Option) else None
+        default = index.default.value if isinstance(index, script_options.ScriptOption) else None
         usual = default if default in held else names[0]
         if run.top is not run.globals:
             here = (name for name in names if _makes(held[name], run.globals))

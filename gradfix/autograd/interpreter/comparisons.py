@@ -1,4 +1,4 @@
-"""Comparisons, those with the number of a pass included."""
+"""Comparisons, those with the number of an iteration included."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradfix.autograd.counting import ORDER
+from gradfix.autograd.iteration_numbers import ORDER
 from gradfix.autograd.run import Run, expression
-from gradfix.autograd.semantics.arithmetic import of_pass
+from gradfix.autograd.semantics.arithmetic import of_iteration
 from gradfix.autograd.semantics.names import TYPES
 from gradfix.autograd.values import (
     Condition,
@@ -20,11 +20,11 @@ from gradfix.autograd.values import (
     Length,
     Mapping,
     Module,
-    Opaque,
     Optimizer,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     data,
 )
@@ -53,10 +53,10 @@ MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 
 SHORT = 2
-"""Up to so many items of a list that grows, the passes that are run show all there is to see."""
+"""Up to so many items of a list that grows, the iterations that are run show all there is to see."""
 
 
-def _against_length(op: ast.cmpop, left: Const, right: Const) -> Const | Opaque:
+def _against_length(op: ast.cmpop, left: Const, right: Const) -> Const | Unknown:
     """How a comparison of what a list holds comes out, as long as it stays so: the list grows."""
     how = op.__class__
     if left.__class__ is not Length:
@@ -80,7 +80,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
             right = _choices(right)
         held = _held(op, left, right)
         if held is not None:
-            passed, term = of_pass(op.__class__, left, right)
+            passed, term = of_iteration(op.__class__, left, right)
             known = passed.holds(term) if passed is not None else None
             numbered = _number(left, right) is not left or _number(right, left) is not right
             if known is None and passed is not None and numbered:
@@ -102,7 +102,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
             return Const(known_types)
         if isinstance(op, (ast.Is, ast.IsNot)):
             same = None
-            if isinstance(right, Const) and right.value is None and not isinstance(left, (Opaque, Const)):
+            if isinstance(right, Const) and right.value is None and not isinstance(left, (Unknown, Const)):
                 same = isinstance(left, SummaryTensor) and left.is_none()
             elif isinstance(left, (Module, Optimizer, Instance)) and isinstance(
                 right, (Module, Optimizer, Instance)
@@ -149,7 +149,7 @@ def _of_types(op: ast.cmpop, left: Value, right: Value) -> bool | None:
 
 
 def _number(value: Value, other: Value) -> Value:
-    """The number of a pass, where it is compared to one of the passes that are run.
+    """The number of an iteration, where it is compared to one of the iterations that are run.
 
     A comparison with a larger number (after a warm-up, every hundredth batch) may come out either way.
     """
@@ -170,7 +170,7 @@ def _choices(value: Value) -> Value:
 
 
 def _held(op: ast.cmpop, left: Value, right: Value) -> bool | None:
-    """What a comparison of numbers of passes comes to in this pass."""
+    """What a comparison of numbers of iterations comes to in this iteration."""
     if not (isinstance(left, Index) or isinstance(right, Index)):
         return None
     numbers = [v.number if isinstance(v, Index) else getattr(v, "value", None) for v in (left, right)]

@@ -13,7 +13,7 @@ from gradfix.autograd.parameters import go_through
 from gradfix.autograd.run import Run, expression
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.names import asks_for_gradient
-from gradfix.autograd.values import Const, Frame, Mapping, Opaque, Params, Sequence, SummaryTensor, Value
+from gradfix.autograd.values import Const, Frame, Mapping, Params, Sequence, SummaryTensor, Unknown, Value
 
 
 @expression(ast.ListComp, ast.SetComp, ast.GeneratorExp)
@@ -137,4 +137,4 @@ def _generate(
 
 def _is_a_setting(value: Value) -> bool:
     """Whether something has nothing to do with tensors: what was computed of options, for one."""
-    return isinstance(value, Opaque) and value.node is None and not value.made and value.requires is False
+    return isinstance(value, Unknown) and value.node is None and not value.made and value.requires is False

@@ -1,4 +1,4 @@
-"""Which way a condition goes: by its value, by an earlier answer, by the scenario of the run."""
+"""How a condition is decided: by its value, by an earlier decision, by the scenario of the run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 from functools import lru_cache
 from typing import Any
 
-from gradfix.autograd import options
+from gradfix.autograd import script_options
 from gradfix.autograd.interpreter.comparisons import COMPARE
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Impossible, Run
@@ -23,9 +23,9 @@ from gradfix.autograd.values import (
     Instance,
     Mapping,
     Module,
-    Opaque,
     Optimizer,
     Sequence,
+    Unknown,
     Value,
 )
 
@@ -68,7 +68,7 @@ def decide(
             return held
     run.left_open += 1
     if site is None and now(value) is (not leaning(run, default)):
-        # The loop is left in this pass: there is no later one.
+        # The loop is left in this iteration: there is no later one.
         return not leaning(run, default)
     if not guess:
         return leaning(run, default)
@@ -95,7 +95,7 @@ def _choose(
     key, negated = question(run, test, frame)
     learns = site is not None and run.relevance.differentiates(site)
     given = None
-    if key is None and isinstance(test, ast.Call) and isinstance(value, Opaque):
+    if key is None and isinstance(test, ast.Call) and isinstance(value, Unknown):
         # A function gives what is asked about elsewhere too: ``def over(run): return run.done``. Where
         # training hangs on it, what was answered before says nothing: the value has changed unseen.
         given = "truth", ("value", id(value))
@@ -111,7 +111,7 @@ def _choose(
 
 
 def _by_count(run: Run, test: ast.expr, frame: Frame) -> bool | None:
-    """Whether a condition holds about a number by which a loop makes two passes or more in this run."""
+    """Whether a condition holds about a number by which a loop makes two iterations or more in this run."""
     if not run.several or not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return None
     op, bound = test.ops[0], test.comparators[0]
@@ -132,7 +132,7 @@ def _by_count(run: Run, test: ast.expr, frame: Frame) -> bool | None:
 
 
 def may_repeat(run: Run, iterable: ast.expr, frame: Frame) -> bool:
-    """Whether a loop over ``range(n)`` may make a second pass, by what was answered about ``n``."""
+    """Whether a loop over ``range(n)`` may make a second iteration, by what was answered about ``n``."""
     for node in walk(iterable):
         if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "range" and len(node.args) == 1:
             number = comparable(run, node.args[0], frame)
@@ -170,7 +170,7 @@ def _choose_openly(
 ) -> bool:
     """Whether a condition holds by the scenario, or by an earlier answer to the same question."""
     trains = site is not None and (
-        run.path
+        run.loops
         or run.inside
         or run.relevance.touches(site)
         or any(run.relevance.switched(site))
@@ -276,9 +276,9 @@ def _without_options(run: Run, test: ast.expr, value: Value, frame: Frame) -> tu
     if isinstance(test, ast.Compare):
         how = test.ops[0].__class__
         sides = [evaluated_again(run, side, frame) for side in (test.left, *test.comparators)]
-    if not any(isinstance(side, options.Option) for side in sides):
+    if not any(isinstance(side, script_options.ScriptOption) for side in sides):
         return False, None
-    given = [side.default if isinstance(side, options.Option) else side for side in sides]
+    given = [side.default if isinstance(side, script_options.ScriptOption) else side for side in sides]
     if len(given) <= 2 and all(isinstance(side, Const) for side in given):
         values = [side.value for side in given]  # type: ignore[union-attr]
         with contextlib.suppress(TypeError):
@@ -363,7 +363,7 @@ def comparable(run: Run, node: ast.expr, frame: Frame) -> tuple[Any, ...] | None
 
 
 def note_turn(run: Run, test: ast.expr, holds: bool, turns: bool) -> None:
-    """Note how a condition on the number of a pass came out, and whether it may turn in a later one."""
+    """Note how a condition on the number of an iteration came out, and whether it may turn in a later one."""
     if run.unturned.get(test, holds) is not holds:
         run.unturned[test] = None
     elif turns:
@@ -371,10 +371,11 @@ def note_turn(run: Run, test: ast.expr, holds: bool, turns: bool) -> None:
 
 
 def now(value: Value) -> bool | None:
-    """What a condition on the number of a pass comes to in this pass, or None if it is no such condition.
+    """What a condition on the number of an iteration comes to in this iteration, or None if it is no such
+    condition.
 
-    Where it decides what a pass does, it is left open, since passes of all numbers come in the end. Where
-    it decides whether there is another pass, it is not.
+    Where it decides what an iteration does, it is left open, since iterations of all numbers come in the end.
+    Where it decides whether there is another iteration, it is not.
     """
     if isinstance(value, Condition):
         return value.holds
@@ -421,7 +422,7 @@ def way_that_makes(run: Run, node: ast.If, frame: Frame) -> bool | None:
         for way, function in ways.items():
             value = evaluated_again(run, function, frame)
             known = isinstance(value, Class) or (isinstance(value, External) and is_of_networks(value.name))
-            if known or value.__class__ in (External, Opaque):
+            if known or value.__class__ in (External, Unknown):
                 (made if known else unseen).add(way)
         if len(ways) == 1 and isinstance(evaluated_again(run, target, frame), Module):
             made = {not way for way in ways}

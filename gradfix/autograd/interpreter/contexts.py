@@ -1,4 +1,4 @@
-"""``with``, ``try`` and generators: code that runs around other code."""
+"""``with``, ``try`` and generators."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gradfix.autograd.run import (
     STOP,
     Break,
     Continue,
+    ControlFlow,
     Exited,
-    Flow,
     Run,
     Stop,
     Stopped,
@@ -33,30 +33,30 @@ from gradfix.autograd.values import (
     GradMode,
     Instance,
     Module,
-    Opaque,
     Optimizer,
     Scaled,
     Suspended,
+    Unknown,
     Value,
 )
 
 
 @statement(ast.With, ast.AsyncWith)
-def _with(run: Run, node: ast.With | ast.AsyncWith, frame: Frame) -> Flow:
+def _with(run: Run, node: ast.With | ast.AsyncWith, frame: Frame) -> ControlFlow:
     enabled = run.grad_enabled
     flow = _enter(run, node, 0, frame)
     run.grad_enabled = enabled
     return flow
 
 
-def _enter(run: Run, node: ast.With | ast.AsyncWith, position: int, frame: Frame) -> Flow:
+def _enter(run: Run, node: ast.With | ast.AsyncWith, position: int, frame: Frame) -> ControlFlow:
     """Run the body of a ``with`` within its contexts from ``position`` on."""
     if position == len(node.items):
         return run.block(node.body, frame)
     entry = node.items[position]
     context = run.evaluate(entry.context_expr, frame)
 
-    def inside(held: Value) -> Flow:
+    def inside(held: Value) -> ControlFlow:
         if entry.optional_vars is not None:
             assign(run, entry.optional_vars, held, frame, None)
         return _enter(run, node, position + 1, frame)
@@ -70,10 +70,10 @@ def _enter(run: Run, node: ast.With | ast.AsyncWith, position: int, frame: Frame
     if isinstance(context, Scaled):
         return inside(context.loss)
     catches = _suppresses(entry.context_expr)
-    veils = isinstance(context, Opaque) and not _of_a_library(run, entry.context_expr, frame)
+    veils = isinstance(context, Unknown) and not _of_a_library(run, entry.context_expr, frame)
     run.catching += catches
     run.veiled += veils
-    flow = inside(context if isinstance(context, (Module, Optimizer)) else Opaque("context"))
+    flow = inside(context if isinstance(context, (Module, Optimizer)) else Unknown("context"))
     run.catching -= catches
     run.veiled -= veils
     return flow
@@ -88,9 +88,9 @@ def _of_a_library(run: Run, context: ast.expr, frame: Frame) -> bool:
     return isinstance(held, External) and held.name.split(".", 1)[0] in FAMILIAR
 
 
-def _resume(run: Run, context: Suspended, inside: Callable[[Value], Flow]) -> Flow:
+def _resume(run: Run, context: Suspended, inside: Callable[[Value], ControlFlow]) -> ControlFlow:
     """Run a ``contextmanager`` of the project, and what is inside of it where it yields."""
-    left: list[Flow] = []
+    left: list[ControlFlow] = []
     stack, statement, call = run.stack, run.statement, run.current_call
 
     def body(held: Value) -> None:
@@ -112,17 +112,18 @@ class _Closed(Exception):
     """The loop over a generator is left: what it would do after that is not done."""
 
 
-def drive(run: Run, made: Made, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
-    """Run a generator of the project that differentiates, and a pass of the loop over it where it yields."""
-    left: list[Flow] = []
-    passes = itertools.count()
-    path, catching, enabled = run.path, run.catching, run.grad_enabled
+def drive(run: Run, made: Made, node: ast.For | ast.AsyncFor, frame: Frame) -> ControlFlow:
+    """Run a generator of the project that differentiates, and an iteration of the loop over it where it
+    yields."""
+    left: list[ControlFlow] = []
+    iterations = itertools.count()
+    path, catching, enabled = run.loops, run.catching, run.grad_enabled
 
     def body(item: Value) -> None:
-        within, run.path = run.path, (*path, (node, next(passes)))
+        within, run.loops = run.loops, (*path, (node, next(iterations)))
         assign(run, node.target, made.item(item), frame, None)
         flow = run.block(node.body, frame)
-        run.path = within
+        run.loops = within
         if flow is not None and not isinstance(flow, Continue):
             left.append(flow)
             raise _Closed
@@ -130,7 +131,7 @@ def drive(run: Run, made: Made, node: ast.For | ast.AsyncFor, frame: Frame) -> F
     try:
         exhaust(run, made.call, body)
     except _Closed:
-        run.path, run.catching, run.grad_enabled = path, catching, enabled
+        run.loops, run.catching, run.grad_enabled = path, catching, enabled
         return None if isinstance(left[0], Break) else left[0]
     return run.block(node.orelse, frame)
 
@@ -166,8 +167,8 @@ def exhaust(run: Run, call: Suspended, item: Callable[[Value], None] = lambda va
 
 
 def _within_instance(
-    run: Run, context: Instance, node: ast.With | ast.AsyncWith, inside: Callable[[Value], Flow]
-) -> Flow:
+    run: Run, context: Instance, node: ast.With | ast.AsyncWith, inside: Callable[[Value], ControlFlow]
+) -> ControlFlow:
     """Run ``__enter__`` and ``__exit__`` of a class of the project, where it has them."""
     names = ("__aenter__", "__aexit__") if isinstance(node, ast.AsyncWith) else ("__enter__", "__exit__")
     enter, leave = (context.cls.lookup(name) for name in names)
@@ -190,7 +191,7 @@ def _suppresses(context: ast.expr) -> bool:
 
 
 @statement(ast.Try)
-def _try(run: Run, node: ast.Try, frame: Frame) -> Flow:
+def _try(run: Run, node: ast.Try, frame: Frame) -> ControlFlow:
     catching, enabled, call, veiled = run.catching, run.grad_enabled, run.current_call, run.veiled
     run.catching += any(_catches_runtime_error(h) for h in node.handlers)
     try:
@@ -242,4 +243,4 @@ def _yield(run: Run, node: ast.Yield | ast.YieldFrom, frame: Frame) -> Value:
     resume = run.yielding.get(frame)
     if resume is not None:
         resume(value)
-    return Opaque("sent")
+    return Unknown("sent")

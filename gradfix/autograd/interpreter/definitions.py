@@ -1,29 +1,29 @@
-"""Definitions, imports, and the statements that leave what they stand in."""
+"""Definitions, imports, and the statements that leave a block: return, break, continue, raise."""
 
 from __future__ import annotations
 
 import ast
 
 from gradfix.autograd import imports
-from gradfix.autograd.run import BREAK, CONTINUE, STOP, Flow, Return, Run, expression, statement
+from gradfix.autograd.run import BREAK, CONTINUE, STOP, ControlFlow, Return, Run, expression, statement
 from gradfix.autograd.semantics.functions import decorate
 from gradfix.autograd.semantics.names import canonical
 from gradfix.autograd.values import NONE, Class, External, Frame, Function, Value
 
 
 @statement(ast.Return)
-def _return(run: Run, node: ast.Return, frame: Frame) -> Flow:
+def _return(run: Run, node: ast.Return, frame: Frame) -> ControlFlow:
     return Return(NONE if node.value is None else run.evaluate(node.value, frame))
 
 
 @statement(ast.Raise)
-def _raise(run: Run, node: ast.Raise, frame: Frame) -> Flow:
+def _raise(run: Run, node: ast.Raise, frame: Frame) -> ControlFlow:
     run.turned_back()
     return STOP
 
 
 @statement(ast.Assert)
-def _assert(run: Run, node: ast.Assert, frame: Frame) -> Flow:
+def _assert(run: Run, node: ast.Assert, frame: Frame) -> ControlFlow:
     # Written to end here: ``assert 0, "unknown kind of loss"``.
     if isinstance(node.test, ast.Constant) and not node.test.value:
         run.turned_back()
@@ -32,7 +32,7 @@ def _assert(run: Run, node: ast.Assert, frame: Frame) -> Flow:
 
 
 @statement(ast.FunctionDef, ast.AsyncFunctionDef)
-def _function(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Flow:
+def _function(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> ControlFlow:
     function: Value = Function(node, frame)
     for decorator in reversed(node.decorator_list):
         function = decorate(run, function, decorator, frame)
@@ -41,7 +41,7 @@ def _function(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Fra
 
 
 @statement(ast.ClassDef)
-def _class(run: Run, node: ast.ClassDef, frame: Frame) -> Flow:
+def _class(run: Run, node: ast.ClassDef, frame: Frame) -> ControlFlow:
     bases = [run.evaluate(b, frame) for b in node.bases]
     cls = Class(node, bases, frame)
     body = Frame(frame, None)
@@ -57,7 +57,7 @@ def _class(run: Run, node: ast.ClassDef, frame: Frame) -> Flow:
 
 
 @statement(ast.Import)
-def _import(run: Run, node: ast.Import, frame: Frame) -> Flow:
+def _import(run: Run, node: ast.Import, frame: Frame) -> ControlFlow:
     origin = imports.origin_of(frame)
     for alias in node.names:
         module = alias.name if alias.asname else alias.name.split(".", 1)[0]
@@ -73,7 +73,7 @@ def _import(run: Run, node: ast.Import, frame: Frame) -> Flow:
 
 
 @statement(ast.ImportFrom)
-def _import_from(run: Run, node: ast.ImportFrom, frame: Frame) -> Flow:
+def _import_from(run: Run, node: ast.ImportFrom, frame: Frame) -> ControlFlow:
     module = "." * node.level + (node.module or "")
     origin = imports.origin_of(frame)
     path = imports.locate(module, origin)
@@ -107,14 +107,14 @@ def _import_from(run: Run, node: ast.ImportFrom, frame: Frame) -> Flow:
 
 
 @statement(ast.Global)
-def _global(run: Run, node: ast.Global, frame: Frame) -> Flow:
+def _global(run: Run, node: ast.Global, frame: Frame) -> ControlFlow:
     for name in node.names:
         frame.declare(name, run.globals)
     return None
 
 
 @statement(ast.Nonlocal)
-def _nonlocal(run: Run, node: ast.Nonlocal, frame: Frame) -> Flow:
+def _nonlocal(run: Run, node: ast.Nonlocal, frame: Frame) -> ControlFlow:
     for name in node.names:
         at = frame.parent
         while at is not None:
@@ -126,12 +126,12 @@ def _nonlocal(run: Run, node: ast.Nonlocal, frame: Frame) -> Flow:
 
 
 @statement(ast.Break)
-def _break(run: Run, node: ast.Break, frame: Frame) -> Flow:
+def _break(run: Run, node: ast.Break, frame: Frame) -> ControlFlow:
     return BREAK
 
 
 @statement(ast.Continue)
-def _continue(run: Run, node: ast.Continue, frame: Frame) -> Flow:
+def _continue(run: Run, node: ast.Continue, frame: Frame) -> ControlFlow:
     return CONTINUE
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from gradfix.autograd import imports, options, unbound
+from gradfix.autograd import imports, script_options, unbound
 from gradfix.autograd.interpreter.calls import call_expression
 from gradfix.autograd.interpreter.choices import chosen_by_name
 from gradfix.autograd.interpreter.conditions import evaluated_again, truth
 from gradfix.autograd.parameters import leaves_of, wholes_of
 from gradfix.autograd.relevance import children
-from gradfix.autograd.run import Flow, Impossible, Run, expression, statement
+from gradfix.autograd.run import ControlFlow, Impossible, Run, expression, statement
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.arithmetic import binary
 from gradfix.autograd.semantics.builtin import known_type
@@ -35,10 +35,10 @@ from gradfix.autograd.values import (
     Length,
     Mapping,
     Module,
-    Opaque,
     Params,
     Sequence,
     Tensor,
+    Unknown,
     Value,
     data,
     spelled,
@@ -46,16 +46,16 @@ from gradfix.autograd.values import (
 
 
 @statement(ast.Expr)
-def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
+def _expression(run: Run, node: ast.Expr, frame: Frame) -> ControlFlow:
     value = node.value
     if isinstance(value, ast.Call):
         function = value.func
         if isinstance(function, ast.Attribute) and function.attr == "add_argument":
-            options.learn(run.evaluate(function.value, frame), value)
+            script_options.learn(run.evaluate(function.value, frame), value)
             return None
         acts = run.relevance.touches(node) or run.relevance.evaluates(node)
         if not acts and _only_tells(run, function, frame):
-            _compute_told(run, value, frame)
+            _compute_calls(run, value, frame)
             return None
         result = call_expression(run, value, frame, discarded=True)
         if isinstance(result, GradMode) and result.switch:
@@ -65,20 +65,20 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> Flow:
     return None
 
 
-def _compute_told(run: Run, told: ast.Call, frame: Frame) -> None:
+def _compute_calls(run: Run, outer: ast.Call, frame: Frame) -> None:
     """Compute what functions and networks of the project tell: ``print(f"{evaluate(net, loader):.3f}")``."""
-    for call in _calls_within(told):
+    for call in _calls_within(outer):
         if isinstance(evaluated_again(run, call.func, frame), (Function, Module)):
             run.evaluate(call, frame)
         else:
-            _compute_told(run, call, frame)
+            _compute_calls(run, call, frame)
 
 
 @lru_cache(maxsize=4096)
-def _calls_within(told: ast.Call) -> tuple[ast.Call, ...]:
+def _calls_within(outer: ast.Call) -> tuple[ast.Call, ...]:
     """The calls within a call that are in no other one."""
     found: list[ast.Call] = []
-    work = children(told)
+    work = children(outer)
     for node in work:
         if isinstance(node, ast.Call):
             found.append(node)
@@ -101,7 +101,7 @@ def _only_tells(run: Run, function: ast.expr, frame: Frame) -> bool:
     if isinstance(value, External):
         known = ".".join((value.name, *below)) in dispatch.FUNCTIONS
         return not known and value.name.split(".", 1)[0] in HARMLESS
-    return isinstance(value, Opaque) and value.harmless
+    return isinstance(value, Unknown) and value.harmless
 
 
 @expression(ast.Constant)
@@ -129,8 +129,8 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
         at = at.parent
     value = starred(run, name)
     if value is None:
-        value = member("builtins", name) if name in BUILTINS else Opaque(name)
-    if isinstance(value, Opaque):
+        value = member("builtins", name) if name in BUILTINS else Unknown(name)
+    if isinstance(value, Unknown):
         if run.scenario.other and unbound.missing_variable(run.tree, frame, name):
             raise Impossible
         # The same unknown name is the same unknown value wherever it is read.
@@ -162,12 +162,12 @@ def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Value:
         try:
             return Const(-value.value if isinstance(node.op, ast.USub) else value.value)
         except TypeError:
-            return Opaque()
-    if isinstance(value, Opaque) and value.graphless and value.node is None:
+            return Unknown()
+    if isinstance(value, Unknown) and value.graphless and value.node is None:
         return data("value", value)
-    if isinstance(value, (Tensor, Opaque)) and isinstance(node.op, ast.USub):
+    if isinstance(value, (Tensor, Unknown)) and isinstance(node.op, ast.USub):
         return simple(run, "neg", [(value, node.operand)], node)
-    return value if isinstance(value, Tensor) else Opaque()
+    return value if isinstance(value, Tensor) else Unknown()
 
 
 @expression(ast.BoolOp)
@@ -274,10 +274,10 @@ def _formatted(run: Run, node: ast.JoinedStr, frame: Frame) -> Value:
             continue
         assert isinstance(value, ast.FormattedValue)
         parts.append(_part(run, value, frame))
-    known = [part.value for part in map(options.given, parts) if isinstance(part, Const)]
+    known = [part.value for part in map(script_options.given, parts) if isinstance(part, Const)]
     if len(known) < len(parts) or sum(map(len, known)) > LONGEST:
         return data("text")
-    return options.text(Const("".join(known)), parts)
+    return script_options.text(Const("".join(known)), parts)
 
 
 CONVERSIONS: dict[int, Callable[[Any], str]] = {ord("r"): repr, ord("s"): str, ord("a"): ascii}
@@ -286,9 +286,9 @@ CONVERSIONS: dict[int, Callable[[Any], str]] = {ord("r"): repr, ord("s"): str, o
 def _part(run: Run, node: ast.FormattedValue, frame: Frame) -> Value:
     """The text of ``{value!r:>4}`` in an f-string."""
     option = run.evaluate(node.value, frame)
-    held = options.given(option)
+    held = script_options.given(option)
     how = run.evaluate(node.format_spec, frame) if node.format_spec is not None else Const("")
     if not isinstance(held, Const) or isinstance(held, Length) or not isinstance(how, Const):
         return data("text")
     value = CONVERSIONS[node.conversion](held.value) if node.conversion in CONVERSIONS else held.value
-    return options.text(spelled(f":{how.value}", lambda: format(value, how.value)), [option])
+    return script_options.text(spelled(f":{how.value}", lambda: format(value, how.value)), [option])

@@ -1,4 +1,4 @@
-"""Loops: how many passes are run, and what each binds."""
+"""Loops: how many iterations are run, and what each binds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradfix.autograd.interpreter.conditions import may_repeat, now, settled_by_
 from gradfix.autograd.interpreter.contexts import drive
 from gradfix.autograd.parameters import go_through
 from gradfix.autograd.relevance import walk
-from gradfix.autograd.run import Break, Continue, Flow, Run, statement
+from gradfix.autograd.run import Break, Continue, ControlFlow, Run, statement
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.arithmetic import numbered
 from gradfix.autograd.semantics.iteration import generator, is_summary
@@ -24,46 +24,49 @@ from gradfix.autograd.values import (
     Function,
     Index,
     Instance,
-    Iteration,
+    LazyIterable,
     Mapping,
     Module,
-    Opaque,
     Optimizer,
     Params,
     Sequence,
     Tensor,
+    Unknown,
     Value,
     tensors_in,
 )
 
 EXACT = 8
-"""A loop over this many known items is run item by item; longer ones run a few passes."""
+"""A loop over this many known items is run item by item; longer ones run a few iterations."""
 
 
 EXACT_TOTAL = 36
-"""... as long as no more than this many passes come of the nest of loops."""
+"""... as long as no more than this many iterations come of the nest of loops."""
 
 
 PARTS = 600
 """Loops over so many layers of a network are run layer by layer."""
 
 
-OUTER_PASSES = 2
+OUTER_ITERATIONS = 2
 
 
-def passes_of(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> int:
-    """How many passes to run of a loop whose length is unknown."""
+def iterations_of(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> int:
+    """How many iterations to run of a loop whose length is unknown."""
     if not run.relevance.touches(node):
         return 2
     if run.relevance.nests(node, run.unrolled):
-        return 1 if run.relevance.quiet_around(node) else OUTER_PASSES
+        return 1 if run.relevance.quiet_around(node) else OUTER_ITERATIONS
     return 2
 
 
-def pass_numbers(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> Iterator[int]:
-    """The numbers of the passes to run; what a pass shows of inner loops may ask for more of them."""
+def numbers_to_run(run: Run, node: ast.For | ast.While | ast.AsyncFor) -> Iterator[int]:
+    """The numbers of the iterations to run; what an iteration shows of inner loops may ask for more of
+    them."""
     number, shown = 0, _Unrolling(run, node)
-    while number < passes_of(run, node) + shown.asks_for_more() or (number == 1 and shown.switches_mode()):
+    while number < iterations_of(run, node) + shown.asks_for_more() or (
+        number == 1 and shown.switches_mode()
+    ):
         shown.begin()
         yield number
         number += 1
@@ -77,23 +80,23 @@ def run_loop(
     symbolic: bool,
     count: int,
     unrolled: bool = False,
-) -> Flow:
-    """Run the passes of a loop; ``items`` gives what each pass binds (None: nothing).
+) -> ControlFlow:
+    """Run the iterations of a loop; ``items`` gives what each iteration binds (None: nothing).
 
     Args:
-        symbolic: The number of passes is not known. It may also turn out in time (``UNSURE``): of
+        symbolic: The number of iterations is not known. It may also turn out in time (``UNSURE``): of
             ``done = False; while not done:`` it is only known that there is a first one.
-        count: How many passes are run at most.
-        unrolled: The passes are no repetitions, see :func:`_names_a_part`.
+        count: How many iterations are run at most.
+        unrolled: The iterations are no repetitions, see :func:`_names_a_part`.
     """
-    outer, weight = run.path, run.weight
+    outer, weight = run.loops, run.weight
     before = variables_of_loop(run, node, frame)
     if symbolic:
         run.counters.append((frame, before))
     run.weight *= max(count, 1)
     run.symbolic += symbolic
     watched = not unrolled and run.relevance.touches(node)
-    flow: Flow = None
+    flow: ControlFlow = None
     broken, left_open = False, run.left_open
     try:
         for number, item in enumerate(items):
@@ -102,9 +105,9 @@ def run_loop(
                 run.symbolic += 1
                 run.counters.append((frame, before))
             if watched:
-                run.path = (*outer, (node, number))
+                run.loops = (*outer, (node, number))
                 if number:
-                    run.carried[node, run.path] = carried(variables_of_loop(run, node, frame))
+                    run.carried[node, run.loops] = carried(variables_of_loop(run, node, frame))
                 else:
                     run.before[node, outer] = named(before)
             if item is not None and not isinstance(node, ast.While):
@@ -118,7 +121,7 @@ def run_loop(
             if flow is not None:
                 return flow
     finally:
-        run.path, run.weight = outer, weight
+        run.loops, run.weight = outer, weight
         run.symbolic -= symbolic
         if symbolic:
             _, known_before = run.counters.pop()
@@ -132,7 +135,7 @@ def run_loop(
 
 
 def variables_of_loop(run: Run, loop: ast.AST, frame: Frame) -> dict[str, Value]:
-    """The variables of a frame that the passes of a loop may use, as they are now."""
+    """The variables of a frame that the iterations of a loop may use, as they are now."""
     variables = frame.variables
     home = frame.function.node if frame.function is not None else None
     return {n: variables[n] for n in run.relevance.names(loop, home) if n in variables}
@@ -142,11 +145,11 @@ def forget_counters(run: Run, loop: ast.AST, frame: Frame, before: dict[str, Val
     """After a loop of unknown length nobody knows how far it has counted."""
     for name, value in variables_of_loop(run, loop, frame).items():
         if value.__class__ in COUNTING and before.get(name) is not value:
-            frame.variables[name] = Opaque("counter")
+            frame.variables[name] = Unknown("counter")
 
 
 class _Unrolling:
-    """What the passes of a running loop have shown, as far as it asks for another pass."""
+    """What the iterations of a running loop have shown, as far as it asks for another iteration."""
 
     __slots__ = ("calls", "first", "last", "nodes", "pinned", "run", "trains", "unturned")
 
@@ -159,16 +162,16 @@ class _Unrolling:
         self.begin()
 
     def begin(self) -> None:
-        """A pass begins."""
+        """An iteration begins."""
         self.last = self.run.serial
         self.nodes = len(self.run.nodes)
         self.calls = len(self.run.module_calls)
 
     def asks_for_more(self) -> bool:
-        """Whether there is something that only a further pass would show.
+        """Whether there is something that only a further iteration would show.
 
-        A condition on the number of the pass has kept something from being run. Or a graph is handed on from
-        pass to pass: a recurrent step is first stale in the third (autograd_facts: RNN).
+        A condition on the number of the iteration has kept something from being run. Or a graph is handed on
+        from iteration to iteration: a recurrent step is first stale in the third (autograd_facts: RNN).
         """
         if self.run.pinned > self.pinned:
             return True
@@ -182,7 +185,7 @@ class _Unrolling:
         return any(self.first < edge.node.serial <= self.last for node in made for edge in node.edges)
 
     def switches_mode(self) -> bool:
-        """Whether the pass leaves a network in evaluation mode that it has called in another."""
+        """Whether the iteration leaves a network in evaluation mode that it has called in another."""
         run = self.run
         return any(
             call.training is not False and mode.training is False and mode.serial > call.serial
@@ -191,17 +194,17 @@ class _Unrolling:
         )
 
 
-UNSURE = Opaque("pass")
-"""What stands for a pass of a ``while`` of which nobody knows whether it comes."""
+UNSURE = Unknown("pass")
+"""What stands for an iteration of a ``while`` of which nobody knows whether it comes."""
 
 
 COUNTING = (Index, Condition)
 
 
-LEAVES = frozenset({Tensor, Opaque, Const})
+LEAVES = frozenset({Tensor, Unknown, Const})
 """What holds nothing that can be named."""
 PLAIN = frozenset({External, Function, Class, Optimizer, Params})
-"""What can be handed on from pass to pass without consequence."""
+"""What can be handed on from iteration to iteration without consequence."""
 
 
 def named(variables: dict[str, Value]) -> dict[str, Value]:
@@ -235,7 +238,7 @@ def _named(name: str, value: Value, found: dict[str, Value], depth: int) -> None
 
 
 def carried(variables: dict[str, Value]) -> dict[str, Value]:
-    """What a new pass inherits that carries a graph."""
+    """What a new iteration inherits that carries a graph."""
     return {
         name: value
         for name, value in named(variables).items()
@@ -244,7 +247,7 @@ def carried(variables: dict[str, Value]) -> dict[str, Value]:
 
 
 @statement(ast.For, ast.AsyncFor)
-def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
+def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> ControlFlow:
     iterable = run.evaluate(node.iter, frame)
     made = generator(iterable)
     if made is not None:
@@ -272,24 +275,24 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
         if isinstance(first := items[0].value, int) and [i.value for i in items if isinstance(i, Const)] == [
             *range(first, first + len(items))
         ]:
-            # Which of the many passes are run is not for their numbers to decide.
+            # Which of the many iterations are run is not for their numbers to decide.
             element = numbered(first)
     if not may_repeat(run, node.iter, frame):
         return run_loop(run, node, frame, iter([element(0)]), True, 1)
-    count = passes_of(run, node)
-    return run_loop(run, node, frame, map(element, pass_numbers(run, node)), True, count)
+    count = iterations_of(run, node)
+    return run_loop(run, node, frame, map(element, numbers_to_run(run, node)), True, count)
 
 
 def _hands_out_batches(iterable: Value) -> None:
     """What a loop that trains goes over, and takes apart, is taken to give data: inputs and targets."""
-    while isinstance(iterable, Iteration) and iterable.kind == "enumerate":
+    while isinstance(iterable, LazyIterable) and iterable.kind == "enumerate":
         (iterable,) = iterable.parts
-    if iterable.__class__ is Opaque and isinstance(iterable, Opaque):
+    if iterable.__class__ is Unknown and isinstance(iterable, Unknown):
         of_network = iterable.owner is not None or iterable.made_from is not None or iterable.leaf is not None
         iterable.graphless = iterable.graphless or not (of_network or iterable.node is not None)
 
 
-def _over_parameters(run: Run, node: ast.For | ast.AsyncFor, frame: Frame, items: list[Value]) -> Flow:
+def _over_parameters(run: Run, node: ast.For | ast.AsyncFor, frame: Frame, items: list[Value]) -> ControlFlow:
     some = run.some
     run.each.append({name.id for name in walk(node.target) if isinstance(name, ast.Name)})
     try:
@@ -302,8 +305,8 @@ def _over_parameters(run: Run, node: ast.For | ast.AsyncFor, frame: Frame, items
 def _names_a_part(item: Value) -> bool:
     """Whether a loop over such items goes over the parts of a program, and not over time or data.
 
-    Its passes are different statements rather than repetitions of one: they belong to one pass of the loop
-    around them.
+    Its iterations are different statements rather than repetitions of one: they belong to one iteration of
+    the loop around them.
     """
     if isinstance(item, Const):
         return isinstance(item.value, str)
@@ -313,11 +316,11 @@ def _names_a_part(item: Value) -> bool:
 
 
 @statement(ast.While)
-def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
+def _while(run: Run, node: ast.While, frame: Frame) -> ControlFlow:
     def items() -> Iterator[Value | None]:
         number, shown = 0, _Unrolling(run, node)
         while True:
-            limit = max(passes_of(run, node) + shown.asks_for_more(), 2 * shown.switches_mode())
+            limit = max(iterations_of(run, node) + shown.asks_for_more(), 2 * shown.switches_mode())
             shown.begin()
             value = run.evaluate(node.test, frame)
             known = truth(value) if not isinstance(node.test, ast.BoolOp) else _known(run, node.test, frame)
@@ -331,7 +334,7 @@ def _while(run: Run, node: ast.While, frame: Frame) -> Flow:
             number += 1
 
     symbolic = isinstance(node.test, ast.Constant) or _known(run, node.test, frame) is None
-    return run_loop(run, node, frame, items(), symbolic, passes_of(run, node))
+    return run_loop(run, node, frame, items(), symbolic, iterations_of(run, node))
 
 
 def _known(run: Run, test: ast.expr, frame: Frame) -> bool | None:

@@ -1,4 +1,4 @@
-"""What a test of its type says of a variable, in the branch where that holds.
+"""Type narrowing: what a test of its type says about a variable in the branch where it holds.
 
 Where ``type(loss) == float`` or ``not isinstance(loss, Tensor)`` is true, ``loss`` is no tensor and has no
 graph, whatever it is elsewhere.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.names import NO_TENSORS, OF_TENSORS, TENSORS
-from gradfix.autograd.values import External, Frame, Opaque, Sequence, Tensor, Value, data
+from gradfix.autograd.values import External, Frame, Sequence, Tensor, Unknown, Value, data
 from gradfix.core.syntax import last_name
 
 
@@ -32,7 +32,7 @@ class _Asked(NamedTuple):
 def narrowed(run: Run, test: ast.expr, holds: bool, frame: Frame) -> Iterator[None]:
     """Run a branch in which ``test`` holds, or does not, with what that says of the variables in it."""
     restored: list[tuple[Frame, str, Value, Value]] = []
-    for asked, positive in _told(test, holds):
+    for asked, positive in _answered(test, holds):
         home = frame.home(asked.name) if frame.nonlocals else frame
         known = home.variables.get(asked.name)
         if known is None or not _is_vague(known) or not _excludes_tensors(run, asked, positive, frame):
@@ -50,7 +50,7 @@ def narrowed(run: Run, test: ast.expr, holds: bool, frame: Frame) -> Iterator[No
 
 def _is_vague(value: Value) -> bool:
     """Whether a value may be a tensor, and may be none."""
-    return isinstance(value, Opaque) or (isinstance(value, Tensor) and value.requires is None)
+    return isinstance(value, Unknown) or (isinstance(value, Tensor) and value.requires is None)
 
 
 def _excludes_tensors(run: Run, asked: _Asked, positive: bool, frame: Frame) -> bool:
@@ -66,14 +66,14 @@ def _excludes_tensors(run: Run, asked: _Asked, positive: bool, frame: Frame) -> 
 
 
 @lru_cache(maxsize=1024)
-def _told(test: ast.expr, holds: bool) -> list[tuple[_Asked, bool]]:
+def _answered(test: ast.expr, holds: bool) -> list[tuple[_Asked, bool]]:
     """The questions about types that a condition answers if it holds, or if it does not, with the answers."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _told(test.operand, not holds)
+        return _answered(test.operand, not holds)
     if isinstance(test, ast.BoolOp):
         # All parts of a conjunction that is true are true, and all of a disjunction that is false are false.
         decided = isinstance(test.op, ast.And) is holds
-        return [answer for part in test.values for answer in _told(part, holds)] if decided else []
+        return [answer for part in test.values for answer in _answered(part, holds)] if decided else []
     asked = _question(test)
     return [] if asked is None else [(asked[0], holds is asked[1])]
 

@@ -1,4 +1,4 @@
-"""What adjusts gradients and learning rates between one step and the next.
+"""Clipping, unscaling and learning-rate schedules.
 
 Gradients are clipped; a schedule goes on to its next learning rate; a layer is replaced when an optimizer
 owns it already. None of it computes or clears a gradient: each is an event in the order of things.
@@ -13,7 +13,7 @@ from gradfix.autograd.graph import Advance, Backward, Clip, Leaf, Replacement
 from gradfix.autograd.parameters import go_through, leaves_of, module_leaves
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import before_methods, function, method, package
-from gradfix.autograd.values import Const, Module, Opaque, Optimizer, Schedule, Value
+from gradfix.autograd.values import Const, Module, Optimizer, Schedule, Unknown, Value
 
 
 @function(
@@ -30,22 +30,22 @@ def clip(run: Run, call: Call) -> Value:
     if given is not None:
         go_through(run, given, call.site)
     note_clipping(run, [leaf for top in tops for leaf in top.family()], known, call.site)
-    return Opaque("norm")
+    return Unknown("norm")
 
 
 def note_clipping(run: Run, leaves: list[Leaf], known: bool, site: ast.AST) -> None:
     """The gradients of some parameters are clipped where they are; ``known`` if these are all."""
-    event = Clip(run.home(site), run.path, run.next_serial(), leaves)
+    event = Clip(run.home(site), run.loops, run.next_serial(), leaves)
     event.doubtful = not known or any(leaf.unknown_grad for leaf in leaves)
-    lent = [leaf for state in run.strangers for leaf in state.leaves]
+    lent = [leaf for state in run.external_optimizers for leaf in state.leaves]
     for leaf in dict.fromkeys((*leaves, *lent)):
         event.held[leaf] = _held(leaf)
     run.events.append(event)
     run.clipped.append(event.serial)
 
 
-@method(Opaque, "clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "clip_gradients")
-def _clip(run: Run, value: Opaque, call: Call) -> Value:
+@method(Unknown, "clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "clip_gradients")
+def _clip(run: Run, value: Unknown, call: Call) -> Value:
     """As an ``Accelerator`` or a ``Fabric`` does."""
     return clip(run, call)
 
@@ -80,21 +80,21 @@ def make_schedule(run: Run, call: Call, last: Value | None = None) -> Value | No
 def _of_schedule(run: Run, schedule: Schedule, call: Call) -> Value:
     """``scheduler.step()``; who says which value it goes on to, or by what, sets the rate himself."""
     if call.name == "step" and not call.given and not schedule.resumed:
-        event = Advance(run.home(call.site), run.path, run.next_serial(), schedule, schedule.optimizer_state)
+        event = Advance(run.home(call.site), run.loops, run.next_serial(), schedule, schedule.optimizer_state)
         event.calls = tuple(site for site, _ in run.stack)
         run.events.append(event)
-    result = Opaque(call.name)
+    result = Unknown(call.name)
     result.harmless = True
     return result
 
 
-def replace(run: Run, holder: Module | Opaque, name: str, layer: Module, node: ast.AST) -> None:
+def replace(run: Run, holder: Module | Unknown, name: str, layer: Module, node: ast.AST) -> None:
     """``network.head = layer``, where an optimizer may own the layer that was there before."""
     before = holder.attributes.get(name)
-    whole = [holder.leaf] if isinstance(holder, Opaque) and holder.leaf is not None else []
+    whole = [holder.leaf] if isinstance(holder, Unknown) and holder.leaf is not None else []
     old = module_leaves(before) if isinstance(before, Module) else whole
     owners = [o.state for o in run.optimizers if not set(old).isdisjoint(o.state.leaves)]
     leaves = module_leaves(layer)
     if owners and leaves and set(leaves).isdisjoint(old):
-        event = Replacement(run.home(node), run.path, run.next_serial(), owners, leaves, whole)
+        event = Replacement(run.home(node), run.loops, run.next_serial(), owners, leaves, whole)
         run.events.append(event)

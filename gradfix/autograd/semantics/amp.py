@@ -12,13 +12,13 @@ from gradfix.autograd.semantics.unknown import adopted
 from gradfix.autograd.values import (
     NONE,
     External,
-    Opaque,
     Optimizer,
     Params,
     Scaled,
     Scaler,
     Sequence,
     Tensor,
+    Unknown,
     Value,
 )
 
@@ -28,7 +28,7 @@ def _scale(run: Run, scaler: Scaler, call: Call) -> Value | None:
     if not call.args:
         return None
     value, expression = call.args[0]
-    if isinstance(value, (Tensor, Opaque)):
+    if isinstance(value, (Tensor, Unknown)):
         return scaled(run, scaler, value, expression, call.site)
     return value
 
@@ -43,22 +43,22 @@ def _step(run: Run, scaler: Scaler, call: Call) -> Value | None:
 
 
 @method(Scaler, "unscale_")
-@method(Opaque, "unscale_")
-def _unscale(run: Run, scaler: Scaler | Opaque, call: Call) -> Value | None:
+@method(Unknown, "unscale_")
+def _unscale(run: Run, scaler: Scaler | Unknown, call: Call) -> Value | None:
     optimizer = _given(run, call)
     if optimizer is None:
         return None
-    run.events.append(Unscale(run.home(call.site), run.path, run.next_serial(), scaler, optimizer.state))
+    run.events.append(Unscale(run.home(call.site), run.loops, run.next_serial(), scaler, optimizer.state))
     return NONE
 
 
 @method(Scaler, "update")
-@method(Opaque, "update")
-def _update(run: Run, scaler: Scaler | Opaque, call: Call) -> Value | None:
+@method(Unknown, "update")
+def _update(run: Run, scaler: Scaler | Unknown, call: Call) -> Value | None:
     """Of something unknown only if it has scaled a loss."""
-    if isinstance(scaler, Opaque) and scaler not in run.scaled.values():
+    if isinstance(scaler, Unknown) and scaler not in run.scaled.values():
         return None
-    run.events.append(Update(run.home(call.site), run.path, run.next_serial(), scaler))
+    run.events.append(Update(run.home(call.site), run.loops, run.next_serial(), scaler))
     return NONE
 
 
@@ -71,7 +71,7 @@ def _given(run: Run, call: Call) -> Optimizer | None:
 
 @other_methods(Scaler)
 def _other_method(run: Run, scaler: Scaler, call: Call) -> Value:
-    return Opaque(call.name)
+    return Unknown(call.name)
 
 
 @function("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
@@ -87,7 +87,7 @@ def scale_loss(run: Run, call: Call) -> Value:
     """``with apex.amp.scale_loss(loss, optimizer) as scaled: scaled.backward()``."""
     given = call.args[0] if call.args else call.keywords.get("loss")
     if given is None:
-        return Opaque("scale_loss")
+        return Unknown("scale_loss")
     return Scaled(simple(run, "mul", [given, (Tensor(), given[1])], call.site))
 
 
@@ -99,7 +99,7 @@ def amp_initialize(run: Run, call: Call) -> Value:
         call.argument("optimizers", 1),
     )
     if models is None:
-        return Opaque("initialize")
+        return Unknown("initialize")
     if optimizers is None or optimizers is NONE:
         return models
     return Sequence("tuple", [models, optimizers])
@@ -116,5 +116,5 @@ def master_params(run: Run, call: Call) -> Value:
     """``apex.amp.master_params(optimizer)``: what it steps on."""
     owner = call.args[0][0] if call.args else NONE
     if not isinstance(owner, Optimizer):
-        return Opaque("master_params")
+        return Unknown("master_params")
     return Params(owner.state.leaves, owner.state.groups_known)

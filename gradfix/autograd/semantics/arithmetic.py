@@ -1,4 +1,4 @@
-"""Arithmetic on tensors, constants, sequences and the numbers of passes."""
+"""Arithmetic on tensors, constants, sequences and the numbers of iterations."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradfix.autograd import operators, options
-from gradfix.autograd.counting import NUMBER, Pass, Term
+from gradfix.autograd import operators, script_options
+from gradfix.autograd.iteration_numbers import NUMBER, LoopIteration, Term
 from gradfix.autograd.parameters import leaves_of, wholes_of
 from gradfix.autograd.run import Run, used_none
 from gradfix.autograd.semantics.operations import apply, changed_in_place, operands_of, record, unknown
@@ -16,11 +16,11 @@ from gradfix.autograd.values import (
     Const,
     Index,
     Length,
-    Opaque,
     Params,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     data,
     fold,
@@ -64,12 +64,12 @@ def binary(
 def _without_graph(run: Run, left: Value, right: Value, tensors: bool) -> Value:
     """What comes of two operands of which none is seen to have a graph: what is unknown may have one."""
     vague = run.grad_enabled is not False and (hides_graph(left) or hides_graph(right))
-    result: Opaque | Tensor
+    result: Unknown | Tensor
     # The data of a parameter, and what is computed from it, have no graph.
     if tensors or isinstance(left, SummaryTensor) or isinstance(right, SummaryTensor):
         result = Tensor(None, None if vague else False)
     else:
-        result = Opaque("value")
+        result = Unknown("value")
         result.graphless = not vague
     result.lost = lost_in((left, right)) if run.cuts and not vague else None
     return result
@@ -77,24 +77,24 @@ def _without_graph(run: Run, left: Value, right: Value, tensors: bool) -> Value:
 
 def _of_what_is_known(op: ast.operator, left: Value, right: Value) -> Value | None:
     """``left op right`` of numbers, texts and lists; None if it is none of these."""
-    if isinstance(left, options.Option) or isinstance(right, options.Option):
-        known = [side.value for side in map(options.given, (left, right)) if isinstance(side, Const)]
+    if isinstance(left, script_options.ScriptOption) or isinstance(right, script_options.ScriptOption):
+        known = [side.value for side in map(script_options.given, (left, right)) if isinstance(side, Const)]
         if len(known) == 2 and any(isinstance(one, str) for one in known):
-            return options.text(fold(op, *known), (left, right))
+            return script_options.text(fold(op, *known), (left, right))
     if isinstance(left, Const):
         if isinstance(right, Const):
             folded = fold(op, left.value, right.value)
             if left.__class__ is Length or right.__class__ is Length:
                 shifted = isinstance(op, (ast.Add, ast.Sub)) and right.__class__ is not Length
-                return Length(folded.value) if shifted and isinstance(folded, Const) else Opaque("length")
-            unset = left.__class__ is options.Default or right.__class__ is options.Default
-            return options.Default(folded.value) if unset and isinstance(folded, Const) else folded
+                return Length(folded.value) if shifted and isinstance(folded, Const) else Unknown("length")
+            unset = left.__class__ is script_options.Default or right.__class__ is script_options.Default
+            return script_options.Default(folded.value) if unset and isinstance(folded, Const) else folded
         if isinstance(op, ast.Mod) and isinstance(left.value, str):
             items = known_items(right)
-            return Opaque("text") if items is None else fold(op, left.value, items)
-    elif isinstance(left, Opaque) and left.__class__ is Opaque and left.node is None:
+            return Unknown("text") if items is None else fold(op, left.value, items)
+    elif isinstance(left, Unknown) and left.__class__ is Unknown and left.node is None:
         if isinstance(right, Const):
-            return data("value", left) if left.graphless else Opaque("value")
+            return data("value", left) if left.graphless else Unknown("value")
     if isinstance(left, Index) or isinstance(right, Index):
         counted = _counted(op, left, right)
         if counted is not None:
@@ -119,7 +119,7 @@ def _of_what_is_known(op: ast.operator, left: Value, right: Value) -> Value | No
 
 
 def _counted(op: ast.operator, left: Value, right: Value) -> Index | None:
-    """Arithmetic on the number of a pass."""
+    """Arithmetic on the number of an iteration."""
     numbers = [v.number if isinstance(v, Index) else getattr(v, "value", None) for v in (left, right)]
     if not all(isinstance(n, (int, float)) for n in numbers):
         return None
@@ -127,39 +127,39 @@ def _counted(op: ast.operator, left: Value, right: Value) -> Index | None:
     if not isinstance(result, Const):
         return None
     steady = [v.counts if isinstance(v, Index) else isinstance(v, Const) for v in (left, right)]
-    passed, term = of_pass(op.__class__, left, right)
+    passed, term = of_iteration(op.__class__, left, right)
     return Index(result.value, all(steady) and isinstance(op, (ast.Add, ast.Sub)), passed, term)
 
 
-def of_pass(op: type[ast.AST], left: Value, right: Value) -> tuple[Pass | None, Term]:
-    """How ``left op right`` is computed from the number of one pass, if it is: else of no pass."""
-    passes = {v.passed for v in (left, right) if isinstance(v, Index)}
+def of_iteration(op: type[ast.AST], left: Value, right: Value) -> tuple[LoopIteration | None, Term]:
+    """How ``left op right`` is computed from the number of one iteration, if it is: else of no iteration."""
+    iterations = {v.passed for v in (left, right) if isinstance(v, Index)}
     terms = [v.term if isinstance(v, Index) else ("const", getattr(v, "value", None)) for v in (left, right)]
-    return (passes.pop() if len(passes) == 1 else None), (op, *terms)
+    return (iterations.pop() if len(iterations) == 1 else None), (op, *terms)
 
 
 def counted(op: ast.operator, old: Const | Index, step: Const) -> Value:
-    """What ``count op= step`` makes of a variable from before the loop: each time it is another pass."""
+    """What ``count op= step`` makes of a variable from before the loop: each time it is another iteration."""
     if isinstance(old, Const):
         whole = type(old.value) is int and isinstance(op, (ast.Add, ast.Sub))
         first = fold(op, old.value, step.value) if whole else None
         if not isinstance(first, Const):
-            return Opaque("counter")
+            return Unknown("counter")
         term: Term = (op.__class__, ("const", first.value), (ast.Mult, NUMBER, ("const", step.value)))
-        return Index(first.value, True, Pass(), term)
+        return Index(first.value, True, LoopIteration(), term)
     value = _counted(op, old, step)
     if value is not None and old.passed is not None and value.counts:
-        return Index(value.number, True, Pass(old.passed), old.term)
-    return value if value is not None else Opaque("counter")
+        return Index(value.number, True, LoopIteration(old.passed), old.term)
+    return value if value is not None else Unknown("counter")
 
 
 def numbered(origin: int) -> Callable[[int], Index]:
-    """What gives the number of each pass of a loop that counts from ``origin``."""
-    latest: list[Pass] = []
+    """What gives the number of each iteration of a loop that counts from ``origin``."""
+    latest: list[LoopIteration] = []
     term = (ast.Add, NUMBER, ("const", origin)) if origin else NUMBER
 
     def number(k: int) -> Index:
-        latest.append(Pass(latest[-1] if latest else None))
+        latest.append(LoopIteration(latest[-1] if latest else None))
         return Index(origin + k, True, latest[-1], term)
 
     return number

@@ -1,4 +1,4 @@
-"""Attributes of what there is, read and written."""
+"""Attributes, read and written."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ from gradfix.autograd.values import (
     External,
     Function,
     Instance,
-    Iteration,
+    LazyIterable,
     Mapping,
     Method,
     Module,
     Namespace,
-    Opaque,
     Optimizer,
     Params,
     Process,
@@ -39,6 +38,7 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Super,
     Tensor,
+    Unknown,
     Value,
     data,
     tensors_in,
@@ -55,10 +55,10 @@ def method_held(run: Run, base: Module | Instance, name: str, node: ast.AST) -> 
 
 @attributes_of(Value)
 def _other_attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
-    return Opaque(name)
+    return Unknown(name)
 
 
-@attributes_of(Super, Sequence, Mapping, Params, Scaler, Const, Iteration, Process)
+@attributes_of(Super, Sequence, Mapping, Params, Scaler, Const, LazyIterable, Process)
 def _as_method(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     return Method(value, name)
 
@@ -73,8 +73,8 @@ def _namespace_attribute(run: Run, value: Namespace, name: str, node: ast.AST) -
     return Attributes(value) if name == "__dict__" else member_of(run, value, name)
 
 
-@attributes_of(Opaque)
-def _unknown_attribute(run: Run, value: Opaque, name: str, node: ast.AST) -> Value:
+@attributes_of(Unknown)
+def _unknown_attribute(run: Run, value: Unknown, name: str, node: ast.AST) -> Value:
     known = value.attributes.get(name)
     if known is not None:
         return known
@@ -96,7 +96,7 @@ def _unknown_attribute(run: Run, value: Opaque, name: str, node: ast.AST) -> Val
 def _class_attribute(run: Run, value: Class, name: str, node: ast.AST) -> Value:
     found = value.lookup(name)
     if isinstance(found, Property):
-        return Opaque(name)
+        return Unknown(name)
     return found if found is not None else Method(value, name)
 
 
@@ -154,7 +154,7 @@ def calls_network(value: Value, name: str) -> bool:
 def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.AST) -> Value:
     held = value.attributes.get(name)
     if held is not None:
-        if isinstance(held, Opaque) and held.owner is None and isinstance(value, Module):
+        if isinstance(held, Unknown) and held.owner is None and isinstance(value, Module):
             held.owner = value
         return held
     if name == "__dict__":
@@ -178,14 +178,14 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
             # Weight and bias are one block here.
             return Tensor.of_leaf(value.leaf)
         if name == "training":
-            return Opaque("training") if value.training is None else Const(value.training)
+            return Unknown("training") if value.training is None else Const(value.training)
     if isinstance(value, Instance) and value.inherited is not None:
         return attribute(run, value.inherited, name, node)
     if value.cls is not None and unbound.shows_all_attributes(value.cls):
         run.missed.add((value.cls.name, name))
     if run.scenario.other and (unbound.missing_attribute(value, name) or _made_at_first(run, value, name)):
         raise Impossible
-    fresh = Opaque(name)
+    fresh = Unknown(name)
     if isinstance(value, Module):
         fresh.owner = value
     value.attributes[name] = fresh
@@ -212,7 +212,7 @@ def _made_at_first(run: Run, value: Module | Instance, name: str) -> bool:
 def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.expr) -> None:
     """``holder.name = value``."""
     run.mutations += 1
-    if isinstance(holder, (Module, Instance, Opaque)):
+    if isinstance(holder, (Module, Instance, Unknown)):
         if (
             isinstance(value, (Module, Optimizer))
             and isinstance(holder, (Module, Instance))
@@ -220,19 +220,19 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             and any(getattr(node, "name", "") in unbound.CONSTRUCTORS for node, _ in run.active)
         ):
             run.made.add((holder.cls.node, name))
-        if name in ("grad", "_grad") and isinstance(holder, Opaque):
+        if name in ("grad", "_grad") and isinstance(holder, Unknown):
             return
-        if name in ("requires_grad", "data") and isinstance(holder, Opaque):
+        if name in ("requires_grad", "data") and isinstance(holder, Unknown):
             holder.graphless = False
         if isinstance(holder, Module) and isinstance(value, Tensor) and value.leaf is not None:
             known = value.leaf.label
             if known == "parameter":
                 value.leaf.label = f"parameter {name}"
-        if isinstance(holder, Module) and isinstance(value, Opaque) and value.owner is None:
+        if isinstance(holder, Module) and isinstance(value, Unknown) and value.owner is None:
             value.owner = holder
         if isinstance(value, Module) and value.label == value.kind.rsplit(".", 1)[-1]:
             value.label = name
-        if run.optimizers and isinstance(value, Module) and isinstance(holder, (Module, Opaque)):
+        if run.optimizers and isinstance(value, Module) and isinstance(holder, (Module, Unknown)):
             replace(run, holder, name, value, target)
         holder.attributes[name] = value
         if name == "weight" and isinstance(holder, Module) and holder.leaf is not None:
@@ -243,7 +243,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
                 and not value.leaf.label.startswith("parameter")
             ):
                 holder.leaf = value.leaf
-        if isinstance(holder, Opaque):
+        if isinstance(holder, Unknown):
             run.hand_on(value)
         if isinstance(holder, Module) and holder.kind != "user":
             bind_weight(run, value)
@@ -300,7 +300,7 @@ def _attributes_method(
         ]
         return Sequence("list", [*defined])
     if not isinstance(holder, (Module, Instance)):
-        return Opaque(call.name)
+        return Unknown(call.name)
     if call.name == "update":
         run.mutations += 1
         for value, _ in call.args:
@@ -313,7 +313,7 @@ def _attributes_method(
         held = holder.attributes.get(call.args[0][0].value)
         if held is not None:
             return held
-    return Opaque(call.name)
+    return Unknown(call.name)
 
 
 def _set_past(holder: Module | Instance, given: dict[str, Value]) -> None:
@@ -322,4 +322,4 @@ def _set_past(holder: Module | Instance, given: dict[str, Value]) -> None:
         if isinstance(holder, Instance) or isinstance(value, (Const, Function, Class, External)):
             holder.attributes[name] = value
         elif value is not holder:
-            holder.attributes[name] = Opaque(name)
+            holder.attributes[name] = Unknown(name)

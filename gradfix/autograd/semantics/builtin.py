@@ -1,10 +1,10 @@
-"""Builtins, and what ``itertools`` and ``functools`` have."""
+"""Builtins, ``itertools`` and ``functools``."""
 
 from __future__ import annotations
 
 import ast
 
-from gradfix.autograd import imports, operators, options
+from gradfix.autograd import imports, operators, script_options
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.parameters import leaves_of, wholes_of
 from gradfix.autograd.run import Exited, Run, used_none
@@ -24,7 +24,7 @@ from gradfix.autograd.semantics.names import MODULE_METHODS, TENSORS
 from gradfix.autograd.semantics.operations import operands_of, simple, unknown
 from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.semantics.texts import text_method
-from gradfix.autograd.semantics.unknown import call_opaque
+from gradfix.autograd.semantics.unknown import call_unknown
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -34,17 +34,17 @@ from gradfix.autograd.values import (
     Const,
     External,
     Instance,
-    Iteration,
+    LazyIterable,
     Length,
     Mapping,
     Module,
     Namespace,
-    Opaque,
     Params,
     Partial,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     data,
     tensors_in,
@@ -58,19 +58,19 @@ def _constant_method(
     call: Call,
 ) -> Value:
     if isinstance(base.value, str):
-        parts = [(options.given(value), expression) for value, expression in call.args]
-        return options.text(
+        parts = [(script_options.given(value), expression) for value, expression in call.args]
+        return script_options.text(
             text_method(base.value, call.name, parts, call.keywords), [value for value, _ in call.args]
         )
     if base is NONE or not hasattr(base.value, call.name):
         used_none(run, call.site)
-    return call_opaque(run, Opaque(call.name), call)
+    return call_unknown(run, Unknown(call.name), call)
 
 
 @function("functools.partial")
 def make_partial(run: Run, call: Call) -> Value:
     if not call.args:
-        return Opaque("partial")
+        return Unknown("partial")
     return Partial(call.args[0][0], call.args[1:], {k: v for k, (v, _) in call.keywords.items()})
 
 
@@ -87,7 +87,7 @@ def chain(run: Run, call: Call) -> Value:
     for value in values:
         part, _ = iterate(run, value, None)
         if part is None:
-            return Opaque("chain")
+            return Unknown("chain")
         items += part
     return Sequence("list", items)
 
@@ -96,26 +96,26 @@ def chain(run: Run, call: Call) -> Value:
 def chain_from_iterable(run: Run, call: Call) -> Value:
     items, _ = iterate(run, call.args[0][0], None) if call.args else (None, None)
     if items is None:
-        return Opaque("chain")
+        return Unknown("chain")
     return chain(run, Call([(v, call.args[0][1]) for v in items], {}, call.site))
 
 
 @function("builtins.range")
 def make_range(run: Run, call: Call) -> Value:
     bounds = [v.value for v, _ in call.args if isinstance(v, Const) and isinstance(v.value, int)]
-    # Of many passes that an option asks for the first ones show as much.
-    most = 3 if any(isinstance(v, options.Default) for v, _ in call.args) else 64
+    # Of many iterations that an option asks for the first ones show as much.
+    most = 3 if any(isinstance(v, script_options.Default) for v, _ in call.args) else 64
     if len(bounds) == len(call.args) and 1 <= len(call.args) <= 3:
         try:
             numbers = range(*bounds)
         except ValueError:
-            return Opaque("range")
+            return Unknown("range")
         if len(numbers) <= most:
             return Sequence("list", [Const(k) for k in numbers])
     first = call.args[0][0] if len(call.args) > 1 else Const(0)
     if len(call.args) <= 2 and isinstance(first, Const) and isinstance(first.value, int):
-        return Iteration("range", [], first.value)
-    return Opaque("range")
+        return LazyIterable("range", [], first.value)
+    return Unknown("range")
 
 
 @function("builtins.zip", "builtins.reversed")
@@ -129,7 +129,7 @@ def make_iteration(run: Run, call: Call) -> Value:
         row = one_of(run, rows.items, call.args[0][1], call.site) if isinstance(rows, Sequence) else None
         if isinstance(row, Sequence):
             return Sequence("list", [Sequence("tuple", [column], True) for column in row.items])
-    return Iteration(kind, parts) if parts else Opaque(kind)
+    return LazyIterable(kind, parts) if parts else Unknown(kind)
 
 
 @function("builtins.enumerate")
@@ -139,7 +139,7 @@ def enumerate_items(run: Run, call: Call) -> Value:
     if given is not None:
         start = given.value if isinstance(given, Const) and isinstance(given.value, int) else None
     parts = [v for v, _ in call.args[:1]]
-    return Iteration("enumerate", parts, start) if parts else Opaque("enumerate")
+    return LazyIterable("enumerate", parts, start) if parts else Unknown("enumerate")
 
 
 SOME = {
@@ -154,12 +154,12 @@ def get_by_name(run: Run, call: Call) -> Value:
     if len(call.args) >= 2 and isinstance(call.args[1][0], Const) and isinstance(call.args[1][0].value, str):
         return attribute(run, call.args[0][0], call.args[1][0].value, call.site)
     if len(call.args) >= 2 and isinstance(call.args[0][0], Namespace):
-        name = options.given(call.args[1][0])
+        name = script_options.given(call.args[1][0])
         if isinstance(name, Const) and isinstance(name.value, str):
             return attribute(run, call.args[0][0], name.value, call.site)
     if call.args and isinstance(call.args[0][0], External) and call.args[0][0].name in SOME:
         return External(SOME[call.args[0][0].name])
-    found = Opaque("attribute")
+    found = Unknown("attribute")
     if call.args and isinstance(call.args[0][0], Module):
         # One of its layers, most likely; at least nobody else's.
         found.owner = call.args[0][0]
@@ -174,12 +174,12 @@ def set_by_name(run: Run, call: Call) -> Value:
         if isinstance(name, Const) and isinstance(name.value, str):
             set_attribute(run, call.args[0][0], name.value, call.args[2][0], call.args[2][1])
         elif isinstance(call.args[0][0], (Module, Instance)) and isinstance(
-            call.args[2][0], (Module, Opaque)
+            call.args[2][0], (Module, Unknown)
         ):
             call.args[0][0].attributes[f"<{len(call.args[0][0].attributes)}>"] = call.args[2][0]
         elif isinstance(call.args[0][0], Module):
             bind_weight(run, call.args[2][0])
-        elif isinstance(call.args[0][0], Opaque):
+        elif isinstance(call.args[0][0], Unknown):
             run.hand_on(call.args[2][0])
     return NONE
 
@@ -206,7 +206,7 @@ def is_instance(run: Run, call: Call) -> Value:
         return data("condition")
     value, kind = call.args[0][0], call.args[1][0]
     kinds = kind.items if isinstance(kind, Sequence) else [kind]
-    if isinstance(value, Opaque) or (isinstance(value, Tensor) and value.requires is None):
+    if isinstance(value, Unknown) or (isinstance(value, Tensor) and value.requires is None):
         return data("condition")
     answer = False
     for one in kinds:
@@ -267,7 +267,7 @@ def sum_of(run: Run, call: Call) -> Value:
         assert element is not None
         items = [element(0)]
     if not any(operands_of(i, None) for i in items):
-        return Opaque("sum")
+        return Unknown("sum")
     total: Value = call.args[1][0] if len(call.args) > 1 else Const(0)
     for value in items:
         total = binary(run, ast.Add(), total, value, call.args[0][1], call.args[0][1], call.site)
@@ -278,14 +278,14 @@ def sum_of(run: Run, call: Call) -> Value:
 def reduce(run: Run, call: Call) -> Value:
     """``functools.reduce(function, losses)``: the function of what there is so far and each further one."""
     if len(call.args) < 2:
-        return Opaque("reduce")
+        return Unknown("reduce")
     items, element = iterate(run, call.args[1][0], call.args[1][1])
     if items is None:
         assert element is not None
         items = [element(0), element(1)]
     items = [*(value for value, _ in call.args[2:]), *items]
     if not items:
-        return Opaque("reduce")
+        return Unknown("reduce")
     total = items[0]
     for value in items[1:]:
         total = call_value(
@@ -299,7 +299,7 @@ def add(run: Run, call: Call) -> Value:
     """``operator.add``, which somebody hands to something else."""
 
     if len(call.args) != 2:
-        return Opaque("add")
+        return Unknown("add")
     (left, at), (right, beside) = call.args
     return binary(run, ast.Add(), left, right, at, beside, call.site)
 
@@ -307,20 +307,20 @@ def add(run: Run, call: Call) -> Value:
 @function("builtins.next")
 def next_of(run: Run, call: Call) -> Value:
     if not call.args:
-        return Opaque("next")
+        return Unknown("next")
     value = call.args[0][0]
     if isinstance(value, Params):
-        return Tensor.of_leaf(value.leaves[0]) if value.leaves else Opaque("parameter")
+        return Tensor.of_leaf(value.leaves[0]) if value.leaves else Unknown("parameter")
     items, element = iterate(run, value, call.args[0][1])
     if items is None:
         return element(0)
-    return items[0] if items else Opaque("next")
+    return items[0] if items else Unknown("next")
 
 
 @function("builtins.map")
 def map_over(run: Run, call: Call) -> Value:
     if len(call.args) < 2:
-        return Opaque("map")
+        return Unknown("map")
     items, element = iterate(run, call.args[1][0], call.args[1][1])
     known = items is not None
     results = [
@@ -337,7 +337,7 @@ def filter_parameters(run: Run, call: Call) -> Value:
         params = call.args[1][0]
         wanted = [leaf for leaf in params.leaves if leaf.requires is not False]
         return Params(wanted, params.complete, made=call.site)
-    return Opaque("filter")
+    return Unknown("filter")
 
 
 @function("itertools.islice", "itertools.cycle", "builtins.iter")
@@ -359,7 +359,7 @@ def is_subclass(run: Run, call: Call) -> Value:
 @function("builtins.__import__", "importlib.import_module")
 def import_module(run: Run, call: Call) -> Value:
     """``importlib.import_module`` or ``__import__``: a module of the project, also by an option's default."""
-    name = options.given(call.args[0][0]) if len(call.args) == 1 else NONE
+    name = script_options.given(call.args[0][0]) if len(call.args) == 1 else NONE
     if isinstance(name, Const) and isinstance(name.value, str) and not name.value.startswith("."):
         if (
             isinstance(call.site, ast.Call)
@@ -372,7 +372,7 @@ def import_module(run: Run, call: Call) -> Value:
             module = imports.namespace(run, path) if path is not None else None
             if module is not None:
                 return module
-    return Opaque("module")
+    return Unknown("module")
 
 
 @function("builtins.vars")
@@ -380,14 +380,14 @@ def attributes_as_dict(run: Run, call: Call) -> Value | None:
     of = call.args[0][0] if call.args else NONE
     if isinstance(of, (Module, Instance)):
         return Attributes(of)
-    return Mapping(dict(of.attributes), True) if isinstance(of, options.Options) else None
+    return Mapping(dict(of.attributes), True) if isinstance(of, script_options.ScriptOptions) else None
 
 
 @function("builtins.str")
 def text_of(run: Run, call: Call) -> Value:
     """The name of a layer: ``"conv" + str(number)``."""
     given = call.args[0][0] if call.args else None
-    if isinstance(given, Const) and given.__class__ in (Const, options.Default):
+    if isinstance(given, Const) and given.__class__ in (Const, script_options.Default):
         return given.__class__(str(given.value))
     return data("str")
 
@@ -421,7 +421,7 @@ def is_tensor(run: Run, call: Call) -> Value:
 def execute(run: Run, call: Call) -> Value | None:
     if run.active or getattr(call.site, "lineno", 0) <= 0:
         return None
-    options.overridden(run)
+    script_options.overridden(run)
     return NONE
 
 
@@ -431,7 +431,7 @@ def number_of(run: Run, call: Call) -> Value:
     given = call.args[0][0] if call.args else NONE
     if not isinstance(given, Const) or not isinstance(given.value, (int, float)):
         made = data(call.name.removeprefix("builtins."), given)
-        if isinstance(given, (Tensor, Opaque)):
+        if isinstance(given, (Tensor, Unknown)):
             made.lost = run.cut(given, call.site)
         return made
     kinds = {"builtins.float": float, "builtins.int": int, "builtins.bool": bool}
@@ -441,7 +441,7 @@ def number_of(run: Run, call: Call) -> Value:
 @function("builtins.abs")
 def absolute(run: Run, call: Call) -> Value | None:
     given = call.args[0][0] if call.args else None
-    if isinstance(given, (Tensor, Opaque)) and tensors_in(given):
+    if isinstance(given, (Tensor, Unknown)) and tensors_in(given):
         return unknown(run, call.args, call.keywords, call.site, "abs")
     return None
 
@@ -464,12 +464,12 @@ def rounded(run: Run, call: Call) -> Value | None:
 def other_builtin(run: Run, call: Call) -> Value | None:
     name = call.name.removeprefix("builtins.")
     first = call.args[0][0] if call.args else None
-    return None if isinstance(first, (Params, SummaryTensor)) and name[:1].isupper() else Opaque(name)
+    return None if isinstance(first, (Params, SummaryTensor)) and name[:1].isupper() else Unknown(name)
 
 
-function("argparse.ArgumentParser")(options.make_parser)
+function("argparse.ArgumentParser")(script_options.make_parser)
 
 
 @function("argparse.Namespace")
 def settings(run: Run, call: Call) -> Value:
-    return Opaque("namespace")
+    return Unknown("namespace")

@@ -1,4 +1,4 @@
-"""Lists, dicts and the like: how they are made, and what their methods do."""
+"""Lists, dicts and other containers: construction and methods."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from gradfix.autograd.values import (
     External,
     Lists,
     Mapping,
-    Opaque,
     Params,
     Record,
     Sequence,
     SummaryTensor,
+    Unknown,
     Value,
     tensors_in,
 )
@@ -55,7 +55,7 @@ def _note_change(run: Run, sequence: Sequence, call: Call) -> Value | None:
 
 @other_methods(Sequence, Mapping)
 def _other_method(run: Run, container: Sequence | Mapping, call: Call) -> Value:
-    return Opaque(call.name)
+    return Unknown(call.name)
 
 
 @method(Sequence, "append", "appendleft", "add")
@@ -149,7 +149,7 @@ def _get(run: Run, mapping: Mapping, call: Call) -> Value | None:
     default = call.args[1][0] if len(call.args) > 1 else NONE
     if call.name == "setdefault":
         mapping.items[key.value] = default
-    return Opaque("item") if mapping.open else default
+    return Unknown("item") if mapping.open else default
 
 
 @method(Mapping, "update")
@@ -194,7 +194,7 @@ def make_list(run: Run, call: Call) -> Value:
     if items is None:
         if isinstance(value, Sequence):
             return Sequence(kind, list(value.items), True)
-        return value if isinstance(value, Opaque) else Sequence(kind, [element(0)], True)
+        return value if isinstance(value, Unknown) else Sequence(kind, [element(0)], True)
     if any(isinstance(i, SummaryTensor) for i in items):
         return Params(leaves_of(Sequence("list", items))[0])
     return Sequence(kind, list(items))

@@ -1,4 +1,4 @@
-"""What is done with a value, by its kind: it is called, asked for a method, for an attribute, for an item.
+"""Dispatch by the kind of a value: calls, methods, attributes, items, iteration.
 
 The modules of this package register what each kind does, so that none of them has to know the others. A kind
 that has nothing of its own does what the kind does that it is derived from.
@@ -157,5 +157,5 @@ def item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.A
 def iterate(
     run: Run, value: Value, site: ast.expr | None
 ) -> tuple[list[Value] | None, Callable[[int], Value]]:
-    """What iterating over ``value`` gives: all items, or None and a function from pass to item."""
+    """What iterating over ``value`` gives: all items, or None and a function from iteration to item."""
     return _iterated[value.__class__](run, value, site)  # type: ignore[no-any-return]

@@ -7,10 +7,10 @@ from gradfix.autograd.graph import Edge
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import method, package
 from gradfix.autograd.semantics.operations import operands_of, record
-from gradfix.autograd.values import Opaque, Tensor, Value, data
+from gradfix.autograd.values import Tensor, Unknown, Value, data
 
 
-class Distribution(Opaque):
+class Distribution(Unknown):
     """A distribution of ``torch.distributions``: what is computed with it reaches what it was made of."""
 
 

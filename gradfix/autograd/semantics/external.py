@@ -1,4 +1,4 @@
-"""What the model knows of functions and classes from outside the project, by dotted name."""
+"""What the model knows about functions and classes of libraries, by dotted name."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gradfix.autograd.semantics.libraries import ARRAYS, HARMLESS, METRICS, NETW
 from gradfix.autograd.semantics.names import canonical, member
 from gradfix.autograd.semantics.operations import made_by, unknown
 from gradfix.autograd.semantics.optimizers import AVERAGES, OPTIMIZERS, follower, make_optimizer
-from gradfix.autograd.semantics.unknown import call_opaque
+from gradfix.autograd.semantics.unknown import call_unknown
 from gradfix.autograd.values import (
     Array,
     External,
     Module,
-    Opaque,
     Params,
     SummaryTensor,
+    Unknown,
     Value,
     data,
     hides_graph,
@@ -75,20 +75,20 @@ def call_external(run: Run, call: Call) -> Value:
     if call.name in AVERAGES:
         return follower(last, [])
     if root in NETWORKS:
-        function = Opaque(last)
+        function = Unknown(last)
         function.library = True
-        made = _harmless(run, last, call) if root in HARMLESS else call_opaque(run, function, call)
-        if isinstance(made, Opaque):
+        made = _harmless(run, last, call) if root in HARMLESS else call_unknown(run, function, call)
+        if isinstance(made, Unknown):
             made.library = made.node is None
         return made
     if root in HARMLESS or call.name.startswith(UNCONCERNED):
         if any(isinstance(v, Module) for v, _ in call.args) and root not in HARMLESS:
             havoc(run, [v for v, _ in call.args], call.site)
         return _harmless(run, last, call)
-    function = Opaque(last)
+    function = Unknown(last)
     function.library = root in METRICS
-    made = made_by(call_opaque(run, function, call), function, call.args)
-    if isinstance(made, Opaque) and made.node is None:
+    made = made_by(call_unknown(run, function, call), function, call.args)
+    if isinstance(made, Unknown) and made.node is None:
         made.library = function.library
     return made
 
@@ -113,7 +113,7 @@ def _harmless(run: Run, last: str, call: Call) -> Value:
     if root in ("torchvision", "torchaudio", "collections", "copy", "typing"):
         made = unknown(run, call.args, call.keywords, call.site, last)
         if name.startswith(("torchvision.transforms.", "torchaudio.transforms.")) and isinstance(
-            made, Opaque
+            made, Unknown
         ):
             made.harmless = made.node is None
         return made
@@ -123,7 +123,7 @@ def _harmless(run: Run, last: str, call: Call) -> Value:
             return Array(last)
     if root == "numpy" and not any(hides_graph(value) or tensors_in(value) for value in call.values):
         return data(last, *call.values)
-    result = Opaque(last)
+    result = Unknown(last)
     # A logger, a progress bar, a plot: what is done with it only tells.
     result.harmless = root in ("logging", "wandb", "tensorboardX", "visdom", "tqdm", "argparse") or last in (
         "SummaryWriter",

@@ -13,7 +13,7 @@ from gradfix.autograd.engine import backward
 from gradfix.autograd.graph import Leaf, Tri
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import call_value, method
-from gradfix.autograd.values import NONE, Function, Mapping, Module, Opaque, Optimizer, Sequence, Value
+from gradfix.autograd.values import NONE, Function, Mapping, Module, Optimizer, Sequence, Unknown, Value
 
 PREPARING = frozenset(
     """prepare prepare_model prepare_optimizer setup setup_module setup_optimizers unwrap_model""".split()
@@ -47,7 +47,7 @@ def _is_of_lightning(module: Module) -> bool:
 
 @method(Module, *TELLING)
 def _tell(run: Run, module: Module, call: Call) -> Value | None:
-    return Opaque(call.name) if _is_of_lightning(module) else None
+    return Unknown(call.name) if _is_of_lightning(module) else None
 
 
 @method(Module, "manual_backward")
@@ -81,8 +81,8 @@ def _untoggle_optimizer(run: Run, module: Module, call: Call) -> Value | None:
     return NONE
 
 
-@method(Opaque, *PREPARING)
-def _prepare(run: Run, value: Opaque, call: Call) -> Value | None:
+@method(Unknown, *PREPARING)
+def _prepare(run: Run, value: Unknown, call: Call) -> Value | None:
     """Of an ``Accelerator`` or a ``Fabric``: what it is given, wrapped."""
     return prepared(call.args) if not call.discarded else None
 
@@ -98,7 +98,7 @@ def _optimizers(run: Run, module: Module, node: ast.AST) -> Value:
     found: list[Value] = []
     if isinstance(configure, Function):
         found = _without_schedulers(call_value(run, configure.bind(module), Call([], {}, node)))
-    made = found[0] if len(found) == 1 else Sequence("list", found) if found else Opaque("optimizers")
+    made = found[0] if len(found) == 1 else Sequence("list", found) if found else Unknown("optimizers")
     run.configured[module] = made
     return made
 

@@ -19,7 +19,7 @@ from gradfix.autograd.semantics.distributions import make_distribution
 from gradfix.autograd.semantics.names import FUNCTION, GRAD_CONTEXTS
 from gradfix.autograd.semantics.operations import unknown
 from gradfix.autograd.semantics.optimizers import is_optimizer, make_own_optimizer
-from gradfix.autograd.semantics.unknown import call_opaque
+from gradfix.autograd.semantics.unknown import call_unknown
 from gradfix.autograd.values import (
     NONE,
     Class,
@@ -32,7 +32,6 @@ from gradfix.autograd.values import (
     Method,
     Module,
     Namespace,
-    Opaque,
     Params,
     Partial,
     Property,
@@ -41,6 +40,7 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Suspended,
     Tensor,
+    Unknown,
     Value,
 )
 
@@ -87,7 +87,7 @@ def _call_instance(run: Run, value: Instance, call: Call) -> Value:
         forward = value.cls.lookup("forward")
         if isinstance(forward, Function):
             return call_function(run, forward.bind(value), call)
-    return call_opaque(run, Opaque(value.cls.name), call)
+    return call_unknown(run, Unknown(value.cls.name), call)
 
 
 @other_methods(Namespace)
@@ -108,10 +108,10 @@ def _abstract(definition: ast.AST) -> bool:
     if any((getattr(d, "attr", None) or getattr(d, "id", None)) == "abstractmethod" for d in decorators):
         return True
     last = definition.body[-1]  # type: ignore[attr-defined]
-    told = last.exc if isinstance(last, ast.Raise) else None
-    told = told.func if isinstance(told, ast.Call) else told
+    raised = last.exc if isinstance(last, ast.Raise) else None
+    raised = raised.func if isinstance(raised, ast.Call) else raised
     rest = definition.body[:-1]  # type: ignore[attr-defined]
-    return getattr(told, "id", None) == "NotImplementedError" and all(
+    return getattr(raised, "id", None) == "NotImplementedError" and all(
         isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in rest
     )
 
@@ -168,13 +168,13 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         if not run.relevance.touches(definition):
             # A tree: the rest is like what was seen, unless the end of it is what matters.
             return unknown(run, args, call.keywords, call.site, function.name, certain=not _cuts(definition))
-        return call_opaque(run, Opaque(function.name), Call(args, call.keywords, call.site, True))
+        return call_unknown(run, Unknown(function.name), Call(args, call.keywords, call.site, True))
     if isinstance(function.bound, (Module, Instance)) and _abstract(definition):
         # A subclass that is not here has it.
         hand_over(run, [function.bound], call.site)
-        missing = Opaque(function.name)
+        missing = Unknown(function.name)
         missing.owner = function.bound if isinstance(function.bound, Module) else None
-        return call_opaque(run, missing, Call(args, call.keywords, call.site, False))
+        return call_unknown(run, missing, Call(args, call.keywords, call.site, False))
     if not _within_bounds(run):
         return unknown(run, args, call.keywords, call.site, function.name, certain=False)
     frame = Frame(function.frame, function)
@@ -202,7 +202,7 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
     if generator:
         if function.context:
             return Suspended(definition, frame)
-        return _yielded_parameters(run, definition, frame) or Opaque("generator")
+        return _yielded_parameters(run, definition, frame) or Unknown("generator")
     if function.mode is not None:
         run.grad_enabled = function.mode.enabled
     run.depth += 1
@@ -288,7 +288,7 @@ def bind(
             elif name in defaults:
                 variables[name] = run.evaluate(defaults[name], outer)
             else:
-                variables[name] = Opaque(name)
+                variables[name] = Unknown(name)
     if spec.vararg is not None:
         variables[spec.vararg.arg] = Sequence("tuple", [v for v, _ in args[len(names) :]])
     if spec.kwarg is not None:

@@ -1,4 +1,4 @@
-"""Items and slices of what there is, read, written and deleted."""
+"""Items and slices, read, written and deleted."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from gradfix.autograd.values import (
     Frame,
     Index,
     Instance,
-    Iteration,
+    LazyIterable,
     Mapping,
     Module,
-    Opaque,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     data,
     graphs_in,
@@ -48,14 +48,14 @@ from gradfix.autograd.values import (
 
 @items_of(Value)
 def _other_item(run: Run, value: Value, index: Value, expression: ast.expr, site: ast.AST | None) -> Value:
-    return Opaque("item")
+    return Unknown("item")
 
 
 @items_of(Const)
 def _constant_item(run: Run, value: Const, index: Value, expression: ast.expr, site: ast.AST | None) -> Value:
     if value is NONE:
         used_none(run, site or expression)
-    return Opaque("item")
+    return Unknown("item")
 
 
 @items_of(Sequence)
@@ -70,7 +70,7 @@ def _sequence_item(
     if isinstance(index, Const) and isinstance(index.value, int):
         if -len(value.items) <= index.value < len(value.items):
             return value.items[index.value]
-        return value.items[-1] if value.items and value.open else Opaque("item")
+        return value.items[-1] if value.items and value.open else Unknown("item")
     if len(value.items) == 1 and not (value.open and tensors_in(value)):
         return value.items[0]
     if _any_will_do(run, value.items, index):
@@ -78,9 +78,9 @@ def _sequence_item(
     return one_of(run, value.items, expression, site or expression)
 
 
-@items_of(Iteration)
+@items_of(LazyIterable)
 def _part_of_iteration(
-    run: Run, value: Iteration, index: Value, expression: ast.expr, site: ast.AST | None
+    run: Run, value: LazyIterable, index: Value, expression: ast.expr, site: ast.AST | None
 ) -> Value:
     return one_of(run, [*tensors_in(value)], expression, site or expression)
 
@@ -107,7 +107,7 @@ def _mapping_item(
 
 @items_of(Tensor)
 def _tensor_item(run: Run, value: Tensor, index: Value, expression: ast.expr, site: ast.AST | None) -> Value:
-    if isinstance(index, (Tensor, Opaque, Sequence)):
+    if isinstance(index, (Tensor, Unknown, Sequence)):
         # A mask or an index tensor would save the index; an integer, a scalar or a slice saves nothing.
         slot = operands_of(value, expression)
         node, requires, _ = record(run, "getitem", site or expression, [slot], None)
@@ -133,31 +133,33 @@ def _module_item(run: Run, value: Module, index: Value, expression: ast.expr, si
             return value.items[index.value]
         if isinstance(index.value, str) and index.value in value.attributes:
             return value.attributes[index.value]
-    layer = Opaque("item")
+    layer = Unknown("item")
     layer.library = value.kind in LAYERED and keeps_nothing(value)
     return layer
 
 
-@items_of(Opaque)
-def _unknown_item(run: Run, value: Opaque, index: Value, expression: ast.expr, site: ast.AST | None) -> Value:
+@items_of(Unknown)
+def _unknown_item(
+    run: Run, value: Unknown, index: Value, expression: ast.expr, site: ast.AST | None
+) -> Value:
     if isinstance(index, Const) and isinstance(index.value, (int, str)):
         if value.node is not None:
             return part(run, value, f"[{index.value!r}]", site or expression)
         name = f"[{index.value!r}]"
         known = value.attributes.get(name)
         if known is None:
-            known = Opaque(value.label + name, None, value)
+            known = Unknown(value.label + name, None, value)
             known.graphless, known.lost = value.graphless, value.lost
             value.attributes[name] = known
         return known
     if value.node is not None:
-        fresh = Opaque("item")
+        fresh = Unknown("item")
         child = part(run, value, "[]", site or expression)
-        if isinstance(child, Opaque):
+        if isinstance(child, Unknown):
             fresh.node, fresh.requires = child.node, None
         return fresh
     # A layer of a library's network, whichever it is, is one that keeps nothing.
-    item = Opaque("item", None, value if value.stateless() else None)
+    item = Unknown("item", None, value if value.stateless() else None)
     item.graphless, item.lost = value.graphless, value.lost
     return item
 
@@ -171,10 +173,10 @@ def _held_item(
     if isinstance(value.holder, External):
         # Whichever it is, it is of that library.
         return member(value.holder.name, "item")
-    return Opaque("item")
+    return Unknown("item")
 
 
-def part(run: Run, value: Opaque, name: str, site: ast.AST | None) -> Value:
+def part(run: Run, value: Unknown, name: str, site: ast.AST | None) -> Value:
     """An item or attribute of an unknown value that carries a graph.
 
     Whether this part of it depends on everything that went in is not known; that it was computed with the
@@ -195,7 +197,7 @@ def part(run: Run, value: Opaque, name: str, site: ast.AST | None) -> Value:
 
 
 def _place(index: Index) -> int | None:
-    """The number that an index has in this pass, if it is one that counts."""
+    """The number that an index has in this iteration, if it is one that counts."""
     return int(index.number) if index.counts and index.number == int(index.number) else None
 
 
@@ -205,7 +207,12 @@ def _any_will_do(run: Run, items: list[Value], index: Value) -> bool:
     ``agent = self.agents[number]``: what is trained for one number is trained for any, again and again. Of
     another number nobody knows whether it is the same.
     """
-    if not isinstance(index, Opaque) or index.__class__ is not Opaque or index.node is not None or index.made:
+    if (
+        not isinstance(index, Unknown)
+        or index.__class__ is not Unknown
+        or index.node is not None
+        or index.made
+    ):
         return False
     makes = {item.cls for item in items if isinstance(item, Instance)}
     if len(makes) != 1 or not all(isinstance(item, Instance) for item in items):
@@ -226,18 +233,18 @@ def one_of(run: Run, items: list[Value], expression: ast.expr, site: ast.AST) ->
         columns = zip(*(row.items for row in rows))
         return Sequence("tuple", [one_of(run, list(column), expression, site) for column in columns])
     nodes = [tensor.node for item in items for tensor in tensors_in(item) if tensor.node is not None]
-    chosen = Opaque("item")
+    chosen = Unknown("item")
     if nodes:
         node = run.node("item", site)
         node.saves = None
         node.edges = tuple(Edge(one, False, expression) for one in dict.fromkeys(nodes))
         chosen.node, chosen.requires = node, None
     elif items:
-        chosen.graphless = all(isinstance(item, (Tensor, Opaque)) and _is_data(item) for item in items)
+        chosen.graphless = all(isinstance(item, (Tensor, Unknown)) and _is_data(item) for item in items)
     return chosen
 
 
-def _is_data(value: Tensor | Opaque) -> bool:
+def _is_data(value: Tensor | Unknown) -> bool:
     """Whether a value certainly has no graph."""
     if isinstance(value, Tensor):
         return value.requires is False and value.leaf is None
@@ -267,7 +274,8 @@ def put_somewhere(run: Run, holder: Sequence | Mapping, value: Value, site: ast.
 
 
 def item_at(run: Run, value: Sequence, place: int, expression: ast.expr | None) -> Value:
-    """An item by the number of a pass: the few that are known stand for more, with graphs of their own."""
+    """An item by the number of an iteration: the few that are known stand for more, with graphs of their
+    own."""
     if value.open and place >= len(value.items) and any(t.node is not None for t in tensors_in(value)):
         at = expression or ast.Constant(None, lineno=0, col_offset=0, end_lineno=0, end_col_offset=0)
         return one_of(run, value.items, at, at)
@@ -300,11 +308,11 @@ def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value
         cut = Module(value.kind, value.label)
         cut.items = value.items[slice(*parts)]
         return cut
-    if isinstance(value, Opaque) and value.node is not None:
+    if isinstance(value, Unknown) and value.node is not None:
         return part(run, value, "[:]", node)
     if isinstance(value, Const) and isinstance(value.value, str):
-        return Const(value.value[slice(*parts)]) if not unknown_bound else Opaque()
-    return data("slice", value) if isinstance(value, Opaque) and value.graphless else Opaque("slice")
+        return Const(value.value[slice(*parts)]) if not unknown_bound else Unknown()
+    return data("slice", value) if isinstance(value, Unknown) and value.graphless else Unknown("slice")
 
 
 def is_key(index: Value) -> bool:
@@ -316,7 +324,7 @@ def is_key(index: Value) -> bool:
 
 def _is_spelled(index: Value) -> bool:
     """Whether this is a text that is made up of parts of which not all are known."""
-    return isinstance(index, Opaque) and index.label == "text"
+    return isinstance(index, Unknown) and index.label == "text"
 
 
 def keyed(run: Run, holder: Value, index: Value, frame: Frame) -> Value:
@@ -329,7 +337,7 @@ def keyed(run: Run, holder: Value, index: Value, frame: Frame) -> Value:
         return holder
     mapping = run.keyed.get(holder)
     if mapping is None:
-        mapping = run.keyed[holder] = Opaque("mapping", holder.node)
+        mapping = run.keyed[holder] = Unknown("mapping", holder.node)
         if holder.storage.version:
             for node in run.nodes:
                 node.saved = tuple(saved for saved in node.saved if saved[0] is not holder.storage)
@@ -368,10 +376,10 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         write_to_all(run, holder, target, nothing, graphs_of(value) if holder.view == "" else ())
         return
     if isinstance(holder, Array):
-        cut = run.cut(value, target) if isinstance(value, (Tensor, Opaque)) else None
+        cut = run.cut(value, target) if isinstance(value, (Tensor, Unknown)) else None
         holder.lost = holder.lost or cut
         return
-    if isinstance(holder, Opaque):
+    if isinstance(holder, Unknown):
         weak_update(holder)
         run.hand_on(value)
         if holder.label == "_parameters" and not is_leaf(value):
@@ -380,11 +388,11 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         if isinstance(holder, Sequence):
             for item in value.items if isinstance(value, Sequence) else [value]:
                 put_somewhere(run, holder, item, target)
-        elif isinstance(holder, Opaque):
+        elif isinstance(holder, Unknown):
             _fed(run, holder, value, target)
         return
     index = run.evaluate(target.slice, frame)
-    if isinstance(holder, Opaque) and not _is_text(index):
+    if isinstance(holder, Unknown) and not _is_text(index):
         _fed(run, holder, value, target)
     if isinstance(holder, Sequence):
         if isinstance(index, Const) and isinstance(index.value, int):
@@ -415,15 +423,15 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         # A layer under a name that is not known, such as f"layer_{i}": one that no other has.
         hold(holder, [value])
         holder.attributes[f"[{len(holder.attributes)}]"] = value
-    elif isinstance(holder, Opaque) and isinstance(index, Const):
+    elif isinstance(holder, Unknown) and isinstance(index, Const):
         holder.attributes[f"[{index.value!r}]"] = value
 
 
-def _fed(run: Run, holder: Opaque, value: Value, site: ast.Subscript) -> None:
+def _fed(run: Run, holder: Unknown, value: Value, site: ast.Subscript) -> None:
     """Something unknown got an item: if it is a tensor, it has the graph of what was put in from now on."""
     if graphs_in([value]):
         after = unknown(run, [(holder, site.value), (value, site)], {}, site, "item assignment")
-        if isinstance(after, Opaque) and after.node is not None:
+        if isinstance(after, Unknown) and after.node is not None:
             holder.node, holder.requires = after.node, None
 
 
@@ -435,14 +443,14 @@ def _is_text(index: Value) -> bool:
 def take_out(holder: Sequence, index: int) -> Value:
     """Remove an item.
 
-    Of a list that a loop of unknown length fills, the items of a few passes are known: the one that is
+    Of a list that a loop of unknown length fills, the items of a few iterations are known: the one that is
     removed at its other end may be older than these.
     """
     if not holder.grows or index < 0:
         return holder.items.pop(index)
-    holder.items[:-1] = [Opaque("item") for _ in holder.items[:-1]]
+    holder.items[:-1] = [Unknown("item") for _ in holder.items[:-1]]
     holder.open = True
-    return Opaque("item")
+    return Unknown("item")
 
 
 def delete_item(run: Run, target: ast.Subscript, frame: Frame) -> None:
@@ -462,7 +470,7 @@ def delete_item(run: Run, target: ast.Subscript, frame: Frame) -> None:
                 take_out(holder, index.value)
         else:
             # Which items are left is not known.
-            holder.items[:] = [Opaque("item") for _ in holder.items]
+            holder.items[:] = [Unknown("item") for _ in holder.items]
             holder.open = True
     elif isinstance(holder, Mapping):
         key = run.evaluate(target.slice, frame)

@@ -1,4 +1,4 @@
-"""What a loop goes over."""
+"""Iterables: what a loop binds from them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from gradfix.autograd.semantics.operations import apply, made_by
 from gradfix.autograd.values import (
     NONE,
     Const,
-    Iteration,
+    LazyIterable,
     Mapping,
     Module,
-    Opaque,
     Params,
     Sequence,
     SummaryTensor,
     Suspended,
     Tensor,
+    Unknown,
     Value,
     data,
     tensors_in,
@@ -34,7 +34,7 @@ Iterated = tuple[list[Value] | None, Callable[[int], Value]]
 
 @iterated(Value)
 def _iterate_other(run: Run, value: Value, site: ast.expr | None) -> Iterated:
-    return None, lambda k: Opaque(EACH)
+    return None, lambda k: Unknown(EACH)
 
 
 @iterated(Sequence)
@@ -45,7 +45,7 @@ def _iterate_sequence(run: Run, value: Sequence, site: ast.expr | None) -> Itera
         return value.items, lambda k: value.items[k % len(value.items)]
     if value.items:
         return None, lambda k: item_at(run, value, k, site)
-    return None, lambda k: Opaque(EACH)
+    return None, lambda k: Unknown(EACH)
 
 
 @iterated(Mapping)
@@ -68,14 +68,14 @@ def _iterate_module(run: Run, value: Module, site: ast.expr | None) -> Iterated:
         return [Const(k) for k in value.attributes], lambda k: NONE
     if value.kind != "user" and value.leaf is None:
         return value.items, lambda k: NONE
-    return None, lambda k: Opaque(EACH)
+    return None, lambda k: Unknown(EACH)
 
 
 @iterated(Const)
 def _iterate_constant(run: Run, value: Const, site: ast.expr | None) -> Iterated:
     if isinstance(value.value, str) and len(value.value) <= 16:
         return [Const(c) for c in value.value], lambda k: NONE
-    return None, lambda k: Opaque(EACH)
+    return None, lambda k: Unknown(EACH)
 
 
 @iterated(Tensor)
@@ -92,17 +92,17 @@ def _iterate_tensor(run: Run, value: Tensor, site: ast.expr | None) -> Iterated:
     return None, select
 
 
-@iterated(Opaque)
-def _iterate_unknown(run: Run, value: Opaque, site: ast.expr | None) -> Iterated:
+@iterated(Unknown)
+def _iterate_unknown(run: Run, value: Unknown, site: ast.expr | None) -> Iterated:
     if value.node is not None:
         return None, lambda k: part(run, value, f"[{k}]", site)
     if value.graphless:
         return None, lambda k: data(EACH, value)
-    return None, lambda k: made_by(Opaque(EACH), value, [])
+    return None, lambda k: made_by(Unknown(EACH), value, [])
 
 
-@iterated(Iteration)
-def _iterate_iteration(run: Run, value: Iteration, site: ast.expr | None) -> Iterated:
+@iterated(LazyIterable)
+def _iterate_iteration(run: Run, value: LazyIterable, site: ast.expr | None) -> Iterated:
     if value.kind == "range":
         origin = value.start or 0
         return None, numbered(origin)
@@ -164,7 +164,7 @@ def generator(iterable: Value) -> Made | None:
     """The generator behind something to go over, also in ``enumerate``."""
     if isinstance(iterable, Suspended):
         return Made(iterable, lambda value: value)
-    if isinstance(iterable, Iteration) and iterable.kind == "enumerate":
+    if isinstance(iterable, LazyIterable) and iterable.kind == "enumerate":
         (part,) = iterable.parts
         if isinstance(part, Suspended):
             return Made(part, lambda value: Sequence("tuple", [data("index"), value]))

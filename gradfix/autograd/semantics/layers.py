@@ -1,4 +1,4 @@
-"""Networks: how they are made, called, copied, and what their methods do."""
+"""Networks: construction, calls, copies and methods."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from gradfix.autograd.semantics.operations import (
 )
 from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.semantics.tensors import SAME
-from gradfix.autograd.semantics.unknown import call_opaque
+from gradfix.autograd.semantics.unknown import call_unknown
 from gradfix.autograd.summaries import summarised
 from gradfix.autograd.values import (
     FALSE,
@@ -52,10 +52,10 @@ from gradfix.autograd.values import (
     Instance,
     Mapping,
     Module,
-    Opaque,
     Params,
     Sequence,
     Tensor,
+    Unknown,
     Value,
 )
 
@@ -71,7 +71,7 @@ def _method_of_the_project(run: Run, module: Module, call: Call) -> Value | None
         return call_module(run, module, call)
     held = method_held(run, module, call.name, call.site)
     if held is not None:
-        if isinstance(held, Opaque) and held.owner is None:
+        if isinstance(held, Unknown) and held.owner is None:
             held.owner = module
         return call_value(run, held, call)
     if call.name in CONTEXT and module.cls is not None and FUNCTION in module.cls.outside():
@@ -146,11 +146,11 @@ def drops(probability: Value | None, training: Tri) -> Tri:
 
 
 def _chain(run: Run, module: Module, args: list[Argument], node: ast.AST) -> Value:
-    value: Value = args[0][0] if args else Opaque("input")
+    value: Value = args[0][0] if args else Unknown("input")
     expression = args[0][1] if args else unwritten(node)
     outer = run.chain
     if outer is None or outer.site is not node:
-        given = value.storage if isinstance(value, (Tensor, Opaque)) else None
+        given = value.storage if isinstance(value, (Tensor, Unknown)) else None
         run.chain = Chain(node, given, Storage().serial)
     try:
         for child in module.items:
@@ -186,7 +186,7 @@ def _block_forward(run: Run, module: Module, leaf: Leaf | None, call: Call) -> V
     operands = [o for v, e in call.given for o in operands_of(v, e)]
     slots = [operands, [Operand(leaf, None)] if leaf is not None else []]
     recorded, requires, _ = record(run, module.label, call.site, slots, None)
-    result = Opaque(module.label)
+    result = Unknown(module.label)
     if recorded is not None:
         recorded.saves = True if requires and leaf is not None and leaf.requires else None
         recorded.opaque = not keeps_nothing(module)
@@ -253,9 +253,9 @@ def _register(run: Run, module: Module, call: Call) -> Value | None:
     key, (part, expression) = call.args[0][0], call.args[1]
     if isinstance(key, Const) and isinstance(key.value, str):
         set_attribute(run, module, key.value, part, expression)
-        if isinstance(part, (Module, Opaque)) and module.kind in LAYERED:
+        if isinstance(part, (Module, Unknown)) and module.kind in LAYERED:
             add_layers(module, [part])
-    elif isinstance(part, Module) or (isinstance(part, Opaque) and module.kind in LAYERED):
+    elif isinstance(part, Module) or (isinstance(part, Unknown) and module.kind in LAYERED):
         add_layers(module, [part])
     return NONE
 
@@ -296,7 +296,7 @@ def _modules(run: Run, module: Module, call: Call) -> Value:
 @method(Module, "children", "values")
 def _children(run: Run, module: Module, call: Call) -> Value:
     parts = [*module.items, *module.attributes.values()]
-    return Sequence("list", [part for part in parts if isinstance(part, (Module, Opaque))])
+    return Sequence("list", [part for part in parts if isinstance(part, (Module, Unknown))])
 
 
 @method(Module, "named_children", "items", "named_modules")
@@ -315,15 +315,15 @@ def _keys(run: Run, module: Module, call: Call) -> Value:
 @other_methods(Module)
 def _other_method(run: Run, module: Module, call: Call) -> Value:
     if call.name in MODULE_METHODS:
-        return Opaque(call.name)
-    fresh = Opaque(call.name)
+        return Unknown(call.name)
+    fresh = Unknown(call.name)
     fresh.owner = module if not call.discarded else None
     module.attributes[call.name] = fresh
     hand_over(run, [module, *call.values], call.site)
     if call.discarded:
         havoc(run, [module, *call.values], call.site)
         return NONE
-    return call_opaque(run, fresh, call)
+    return call_unknown(run, fresh, call)
 
 
 CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
@@ -369,7 +369,7 @@ def make_module(run: Run, name: str, last: str, call: Call) -> Value:
                 module.attributes.update({k: v for k, v in value.items.items() if isinstance(k, str)})
                 unknown_items = value.open
             elif isinstance(value, (Sequence, Params)) or not isinstance(
-                value, (Module, Opaque, Function, Class)
+                value, (Module, Unknown, Function, Class)
             ):
                 items, element = iterate(run, value, None)
                 pairs = items if items is not None else [element(0)]
@@ -384,7 +384,7 @@ def make_module(run: Run, name: str, last: str, call: Call) -> Value:
                         module.attributes[str(pair.items[0].value)] = pair.items[1]
             else:
                 module.items.append(value)
-                unknown_items = isinstance(value, Opaque)
+                unknown_items = isinstance(value, Unknown)
             if unknown_items and last == "Sequential":
                 module.leaf = Leaf(module.label)
         hold(module, [] if last == "Sequential" else [*module.items, *module.attributes.values()])
@@ -445,11 +445,11 @@ def deep_copy(value: Value, copies: dict[Module, Module] | None = None) -> Value
     if isinstance(value, Tensor) and value.leaf is not None:
         leaf = Leaf(value.leaf.label, value.leaf.requires, value.leaf.created)
         return Tensor.of_leaf(leaf)
-    if isinstance(value, Opaque) and value.leaf is not None:
-        made = Opaque(value.label)
+    if isinstance(value, Unknown) and value.leaf is not None:
+        made = Unknown(value.label)
         made.block().requires = value.leaf.requires
         made.block().copied = True
         return made
-    if isinstance(value, (Instance, Opaque)):
-        return Opaque("copy")
+    if isinstance(value, (Instance, Unknown)):
+        return Unknown("copy")
     return value

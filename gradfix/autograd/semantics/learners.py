@@ -25,7 +25,7 @@ from gradfix.autograd.semantics.dispatch import (
     other_methods,
 )
 from gradfix.autograd.semantics.operations import Operand, enter_call, operands_of, record
-from gradfix.autograd.values import NONE, Learner, Module, Opaque, Value, tensors_in
+from gradfix.autograd.values import NONE, Learner, Module, Unknown, Value, tensors_in
 
 
 @called(Learner)
@@ -48,7 +48,7 @@ def call_learner(run: Run, value: Learner, call: Call) -> Value:
     entered = enter_call(run, value, value.leaves, call)
     weights = [Operand(leaf, None) for leaf in value.leaves]
     recorded, requires, _ = record(run, "learner", call.site, [operands, weights], None)
-    result = Opaque("learner")
+    result = Unknown("learner")
     if recorded is not None:
         recorded.saves = True if requires else None
         if value.adapted is not None:
@@ -75,10 +75,10 @@ def make_learner(run: Run, call: Call) -> Value:
     model = call.argument("model", 0)
     if isinstance(model, Module):
         leaves = module_leaves(model)
-    elif isinstance(model, Opaque):
+    elif isinstance(model, Unknown):
         leaves = [model.block(call.site)]
     else:
-        return Opaque("learner")
+        return Unknown("learner")
     return Learner(model, leaves, flag(call.argument("first_order", 2), False))
 
 
@@ -110,7 +110,7 @@ def _clear_clone(run: Run, learner: Learner, call: Call) -> Value | None:
 
 @method(Learner, "parameters", "named_parameters", "state_dict", "buffers")
 def _of_clone(run: Run, learner: Learner, call: Call) -> Value | None:
-    return Opaque(call.name) if learner.cloned else None
+    return Unknown(call.name) if learner.cloned else None
 
 
 @other_methods(Learner)

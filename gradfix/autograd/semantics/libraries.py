@@ -1,4 +1,4 @@
-"""Which libraries of others do nothing to gradients."""
+"""Libraries that do nothing to gradients."""
 
 from __future__ import annotations
 

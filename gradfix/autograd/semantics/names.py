@@ -1,4 +1,4 @@
-"""Names from outside of the project: the one under which each thing is known here."""
+"""Canonical names of what libraries export under several."""
 
 from __future__ import annotations
 

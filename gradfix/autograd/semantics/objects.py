@@ -11,8 +11,8 @@ from gradfix.autograd.semantics.functions import inherit
 from gradfix.autograd.semantics.libraries import HARMLESS, NETWORKS
 from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
 from gradfix.autograd.semantics.processes import PROCESSES, start
-from gradfix.autograd.semantics.unknown import LOGGING, call_opaque, is_logging
-from gradfix.autograd.values import NONE, Class, Function, Instance, Module, Opaque, Static, Super, Value
+from gradfix.autograd.semantics.unknown import LOGGING, call_unknown, is_logging
+from gradfix.autograd.values import NONE, Class, Function, Instance, Module, Static, Super, Unknown, Value
 
 
 @other_methods(Instance)
@@ -34,14 +34,14 @@ def _instance_method(
     if base.inherited is not None:
         return call_method(run, base.inherited, call)
     if is_logging(call):
-        return Opaque(call.name)  # a logger that hands on what it is asked for, by ``__getattr__``
+        return Unknown(call.name)  # a logger that hands on what it is asked for, by ``__getattr__``
     if call.discarded and call.name not in LOGGING and base.cls.unknown_bases():
         # What is inherited from somewhere that cannot be seen has all of the object in hand.
         havoc(run, [base], call.site)
     inherited = _inherited(base, call.name)
     if not inherited.harmless:
         hand_over(run, [base], call.site)
-    return call_opaque(run, inherited, call)
+    return call_unknown(run, inherited, call)
 
 
 @other_methods(Class)
@@ -56,12 +56,12 @@ def _class_method(
     if isinstance(found, Static):
         target = found.function.bind(base) if found.of_class else found.function
         return call_value(run, target, Call(call.args, call.keywords, call.site))
-    return call_opaque(run, Opaque(call.name), call)
+    return call_unknown(run, Unknown(call.name), call)
 
 
-def _inherited(instance: Instance, name: str) -> Opaque:
+def _inherited(instance: Instance, name: str) -> Unknown:
     """A method from a class outside of the project; one of an environment or the like has no weights."""
-    value = Opaque(name)
+    value = Unknown(name)
     roots = {base.split(".", 1)[0] for base in instance.cls.outside()}
     value.harmless = bool(roots) and roots <= HARMLESS - NETWORKS
     instance.attributes[name] = value
@@ -94,4 +94,4 @@ def _super_method(
         return NONE
     if isinstance(of, Module) and call.name in MODULE_METHODS:
         return inherent_method(run, of, Call(call.args, call.keywords, call.site, False, call.name))
-    return call_opaque(run, Opaque(call.name), Call(call.args, call.keywords, call.site, True))
+    return call_unknown(run, Unknown(call.name), Call(call.args, call.keywords, call.site, True))

@@ -1,4 +1,4 @@
-"""Operations of torch: what each records in the graph, by its row of the operator table.
+"""Operations of torch: what each records in the graph, by its row in the operator table.
 
 What is not known stays unknown: it makes what it touches uncertain and never leads to a finding.
 """
@@ -20,12 +20,12 @@ from gradfix.autograd.values import (
     NONE,
     Const,
     Module,
-    Opaque,
     Params,
     Scaler,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     hides_graph,
     lost_in,
@@ -38,7 +38,7 @@ class Operand:
 
     __slots__ = ("expression", "leaf", "node", "requires", "storage")
 
-    def __init__(self, value: Tensor | Opaque | Leaf, expression: ast.expr | None) -> None:
+    def __init__(self, value: Tensor | Unknown | Leaf, expression: ast.expr | None) -> None:
         self.expression = expression
         self.node: Node | None = None
         self.leaf: Leaf | None = None
@@ -61,12 +61,12 @@ class Operand:
 
 def is_tensor(value: Value) -> bool:
     """Whether this is a tensor: known as one, or the result of something unknown that carries a graph."""
-    return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.node is not None)
+    return isinstance(value, Tensor) or (isinstance(value, Unknown) and value.node is not None)
 
 
 def as_tensor(value: Value) -> Value:
     """What carries a graph and is used as only a tensor can be: a tensor."""
-    if isinstance(value, Opaque) and value.node is not None:
+    if isinstance(value, Unknown) and value.node is not None:
         if value.storage is None:
             value.storage = Storage()
         return Tensor(value.node, value.requires, value.storage)
@@ -167,7 +167,7 @@ def _graphless(table: Operator, args: list[Argument], keywords: Keywords) -> boo
         if kind is Tensor:
             if value.requires is not False:  # type: ignore[attr-defined]
                 return None
-        elif kind is Opaque:
+        elif kind is Unknown:
             if value.node is not None:  # type: ignore[attr-defined]
                 return None
             if not value.graphless:  # type: ignore[attr-defined]
@@ -201,7 +201,7 @@ def _build(text: str, at: int, make: Callable[[bool], Value]) -> tuple[Value, in
         return make(True), at + 1
     if letter == "i":
         return make(False), at + 1
-    return Opaque("result"), at + 1
+    return Unknown("result"), at + 1
 
 
 def apply(
@@ -247,7 +247,7 @@ def apply(
         given: list[Argument] = []
         if position is not None and position < len(args):
             given = [args[position]]
-            if (table.sequences >> bit) & 1 and not isinstance(args[position][0], (Sequence, Opaque)):
+            if (table.sequences >> bit) & 1 and not isinstance(args[position][0], (Sequence, Unknown)):
                 given = args[position:]
         elif name in keywords:
             given = [keywords[name]]
@@ -269,7 +269,7 @@ def apply(
             if kind is Tensor:
                 slot.append(Operand(value, expression))  # type: ignore[arg-type]
             elif kind is not Const:
-                if kind is Opaque and value.node is None:  # type: ignore[attr-defined]
+                if kind is Unknown and value.node is None:  # type: ignore[attr-defined]
                     vague = vague or not value.graphless  # type: ignore[attr-defined]
                     slot.append(Operand(value, expression))  # type: ignore[arg-type]
                 else:
@@ -287,9 +287,9 @@ def apply(
             write_to_all(run, first, site, sources=_sources(node, first.leaves))
             return first
         if not isinstance(first, Tensor):
-            if isinstance(first, Opaque):
+            if isinstance(first, Unknown):
                 weak_update(first)
-            return first if first is not None else Opaque("result")
+            return first if first is not None else Unknown("result")
         if vague and node is None and run.grad_enabled is not False:
             may_require(first)
         return changed_in_place(run, first, node, requires, saves_result, table.name, site, layer)
@@ -310,7 +310,7 @@ def apply(
             lost = lost_in_call(args, keywords)
             if table.result == "detached" and lost is not None:
                 lost = lost._replace(sites=(*lost.sites, site))
-    shared = table.result in ("view", "detached") and isinstance(first, (Tensor, Opaque))
+    shared = table.result in ("view", "detached") and isinstance(first, (Tensor, Unknown))
     storage = first.storage if shared else None  # type: ignore[union-attr]
 
     def make(differentiable: bool) -> Value:
@@ -457,7 +457,7 @@ def may_require(tensor: Tensor) -> None:
             one.requires = one.requires or None
 
 
-def weak_update(value: Opaque) -> None:
+def weak_update(value: Unknown) -> None:
     """Something unknown was changed in place: if it is a tensor, graphs that have saved it notice.
 
     It may have been given a graph.
@@ -476,10 +476,10 @@ def simple(run: Run, name: str, args: list[Argument], site: ast.AST) -> Value:
     return unknown(run, args, {}, site, name)
 
 
-def scaled(run: Run, by: Value, value: Tensor | Opaque, expression: ast.expr, site: ast.AST) -> Value:
+def scaled(run: Run, by: Value, value: Tensor | Unknown, expression: ast.expr, site: ast.AST) -> Value:
     """A loss multiplied by what something else has in hand, a ``GradScaler``: by the same each time."""
     result = simple(run, "mul", [(value, expression), (Tensor(), expression)], site)
-    node = result.node if isinstance(result, (Tensor, Opaque)) else None
+    node = result.node if isinstance(result, (Tensor, Unknown)) else None
     if node is not None:
         node.beside = 1, by
     if not (isinstance(by, Scaler) and by.enabled is False):
@@ -506,7 +506,7 @@ def unknown(
         o for v, e in [*args, *keywords.values()] for o in operands_of(v, e) if o.requires is not False
     ]
     carrying = len({id(o.node or o.leaf) for o in operands}) + (base is not None)
-    result = Opaque(label)
+    result = Unknown(label)
     result.made = True
     if not carrying or run.grad_enabled is False:
         return result
@@ -550,7 +550,7 @@ def write_to_all(
                 _refuse(run, event, "E4", each, [leaf], None, known)
 
 
-def may_carry(run: Run, result: Opaque, node: ast.AST) -> None:
+def may_carry(run: Run, result: Unknown, node: ast.AST) -> None:
     if run.grad_enabled is not False:
         result.node = run.node(result.label, node)
         result.node.saves = None
@@ -567,7 +567,7 @@ def enter_call(
     if run.current_call is not None or not isinstance(call.site, ast.Call):
         return None
     operands = [(e, v) for v, e in call.given]
-    entered = ModuleCall(module, call.site, operands, run.path, run.next_serial(), set(leaves), run.stack)  # type: ignore[arg-type]
+    entered = ModuleCall(module, call.site, operands, run.loops, run.next_serial(), set(leaves), run.stack)  # type: ignore[arg-type]
     entered.mode = run.mode_of.get(module)
     if entered.mode is not None:
         entered.training = entered.mode.training
@@ -582,7 +582,7 @@ def weak_update_of_operand(args: list[Argument], keywords: Keywords, result: Val
     """What was taken to compute a new tensor may have changed its operand instead."""
     given = args[0] if args else keywords.get("input")
     operand = given[0] if given is not None else None
-    if isinstance(operand, Opaque):
+    if isinstance(operand, Unknown):
         weak_update(operand)
     elif isinstance(operand, Tensor):
         operand.storage.maybe += 1
@@ -590,9 +590,9 @@ def weak_update_of_operand(args: list[Argument], keywords: Keywords, result: Val
             result.storage.may_be(operand.storage)
 
 
-def made_by(result: Value, by: Opaque, args: list[Argument]) -> Value:
+def made_by(result: Value, by: Unknown, args: list[Argument]) -> Value:
     """``result``, which remembers the network that it may hold parts of."""
-    if result.__class__ is Opaque and result is not by and result.made_from is None:
+    if result.__class__ is Unknown and result is not by and result.made_from is None:
         handed = next((value for value, _ in args if isinstance(value, Module)), None)
         result.made_from = handed or by.made_from
     return result

@@ -1,4 +1,4 @@
-"""Optimizers: how they are made, and what their methods do."""
+"""Optimizers: construction and methods."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from gradfix.autograd.values import (
     Mapping,
     Method,
     Module,
-    Opaque,
     Optimizer,
     Params,
     Partial,
     Sequence,
     Tensor,
+    Unknown,
     Value,
 )
 
@@ -85,7 +85,7 @@ def _method_of_the_project(run: Run, optimizer: Optimizer, call: Call) -> Value 
         return None
     if not isinstance(own, Function) or _touches_gradients(own.node):
         optimizer.state.groups_known = False  # It may have stepped, or cleared what it likes.
-    return Opaque(call.name)
+    return Unknown(call.name)
 
 
 @other_methods(Optimizer)
@@ -93,7 +93,7 @@ def _other_method(run: Run, optimizer: Optimizer, call: Call) -> Value:
     if call.name.startswith("register_"):
         # A hook may do anything to the gradients.
         optimizer.state.groups_known = False
-    return Opaque(call.name)
+    return Unknown(call.name)
 
 
 def _touches_gradients(definition: ast.AST) -> bool:
@@ -127,7 +127,7 @@ AVERAGES = frozenset(
 
 def follower(last: str, args: list[Argument]) -> Value:
     """A schedule of learning rates, or an average of weights: it reads weights and leaves gradients alone."""
-    result = Opaque(last)
+    result = Unknown(last)
     result.harmless = True
     if args and isinstance(args[0][0], (Optimizer, Module)):
         result.attributes["module" if isinstance(args[0][0], Module) else "optimizer"] = args[0][0]
@@ -136,20 +136,20 @@ def follower(last: str, args: list[Argument]) -> Value:
 
 def make_optimizer(run: Run, last: str, call: Call) -> Optimizer:
     """An optimizer and the parameters it owns."""
-    state = OptimizerState(last, call.site, run.path)
+    state = OptimizerState(last, call.site, run.loops)
     given = call.args[0][0] if call.args else call.keywords.get("params", (None, call.site))[0]
     if given is None:
         state.groups_known = False
     else:
         state.leaves, state.groups_known = leaves_of(given)
         go_through(run, given, call.site, optimizer=True)
-        if isinstance(given, Opaque):
+        if isinstance(given, Unknown):
             state.groups_known = False
         state.wholes = wholes_of(given)
         _note_overlap(run, state, given, call)
         for tensor, named in _listed(given, call):
             if tensor.leaf is None and tensor.node is not None and tensor.requires is True:
-                where = run.home(call.site), run.path, run.next_serial()
+                where = run.home(call.site), run.loops, run.next_serial()
                 run.events.append(NonLeaf(*where, tensor.node, named, True))
     for other in run.optimizers:
         if other.state.created is call.site and other.state.leaves == state.leaves and state.leaves:
@@ -184,7 +184,7 @@ def _note_overlap(run: Run, state: OptimizerState, given: Value, call: Call) -> 
         if first is not None:
             grouped = len(groups) == len(wholes) and groups[first] != groups[second]
             grouped = grouped and isinstance(given, Sequence) and isinstance(given.items[0], Mapping)
-            event = Overlap(run.home(call.site), run.path, run.next_serial(), state, first, second, grouped)
+            event = Overlap(run.home(call.site), run.loops, run.next_serial(), state, first, second, grouped)
             event.calls = tuple(site for site, _ in run.stack)
             run.events.append(event)
             return

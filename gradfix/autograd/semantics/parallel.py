@@ -1,4 +1,4 @@
-"""``torch.nn.parallel``: on one device, which goes the same way through autograd as several."""
+"""``torch.nn.parallel``, modelled on one device: autograd behaves as on several."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gradfix.autograd.arguments import Call
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import call_value, function
 from gradfix.autograd.semantics.operations import unknown
-from gradfix.autograd.values import NONE, Opaque, Sequence, Tensor, Value
+from gradfix.autograd.values import NONE, Sequence, Tensor, Unknown, Value
 
 
 @function("torch.nn.parallel.data_parallel", "torch.nn.parallel.data_parallel.data_parallel")
@@ -29,7 +29,7 @@ def data_parallel(run: Run, call: Call) -> Value:
 @function("torch.nn.parallel.replicate", "torch.nn.parallel.scatter")
 def on_one_device(run: Run, call: Call) -> Value:
     """``replicate`` and ``scatter``: what there is of it on the one device."""
-    return Sequence("list", [call.args[0][0]]) if call.args else Opaque("replicas")
+    return Sequence("list", [call.args[0][0]]) if call.args else Unknown("replicas")
 
 
 @function("torch.nn.parallel.parallel_apply")

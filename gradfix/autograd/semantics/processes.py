@@ -7,7 +7,7 @@ import ast
 from gradfix.autograd.arguments import Argument, Call
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import call_value, function, method
-from gradfix.autograd.values import NONE, Mapping, Opaque, Process, Sequence, Value
+from gradfix.autograd.values import NONE, Mapping, Process, Sequence, Unknown, Value
 
 
 @method(Process, "start", "run")
@@ -33,7 +33,7 @@ def make_process(run: Run, call: Call) -> Value:
     target = call.argument("target", 1)
     given, named = call.argument("args", 3), call.argument("kwargs", 4)
     if target is None:
-        return Opaque("process")
+        return Unknown("process")
     handed: list[Argument] = []
     if isinstance(given, Sequence) and not given.open:
         written = call.keywords["args"][1] if "args" in call.keywords else call.args[3][1]
@@ -59,9 +59,9 @@ def spawn(run: Run, call: Call) -> Value:
             else nothing
         )
         start(
-            run, Process(target, [(Opaque("rank"), written), *((v, written) for v in known)], {}), call.site
+            run, Process(target, [(Unknown("rank"), written), *((v, written) for v in known)], {}), call.site
         )
-    return Opaque("processes")
+    return Unknown("processes")
 
 
 def start(run: Run, process: Value, node: ast.AST) -> None:

@@ -1,4 +1,4 @@
-"""Whether a network keeps something from call to call."""
+"""Whether a network keeps state from call to call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from gradfix.autograd.parameters import LAYERED
 from gradfix.autograd.relevance import walk
-from gradfix.autograd.values import Class, Module, Opaque, Value, is_plain
+from gradfix.autograd.values import Class, Module, Unknown, Value, is_plain
 
 
 def keeps_nothing(module: Module, seen: set[Module] | None = None) -> bool:
@@ -24,8 +24,8 @@ def keeps_nothing(module: Module, seen: set[Module] | None = None) -> bool:
             return False
     elif module.leaf is None and not module.items and module.kind in LAYERED:
         return False
-    parts = [*module.items, *(v for v in module.attributes.values() if isinstance(v, (Module, Opaque)))]
-    return all(part.stateless() if isinstance(part, Opaque) else _layer(part, seen) for part in parts)
+    parts = [*module.items, *(v for v in module.attributes.values() if isinstance(v, (Module, Unknown)))]
+    return all(part.stateless() if isinstance(part, Unknown) else _layer(part, seen) for part in parts)
 
 
 def _layer(part: Value, seen: set[Module]) -> bool:

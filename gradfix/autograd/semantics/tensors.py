@@ -28,10 +28,10 @@ from gradfix.autograd.values import (
     Const,
     Function,
     Method,
-    Opaque,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     data,
 )
@@ -42,9 +42,9 @@ def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Valu
     if name in ("grad", "_grad"):
         run.grad_reads.append((run.next_serial(), value.leaf))
         if value.leaf is None and value.node is not None and isinstance(node, ast.Attribute):
-            where = run.home(node), run.path, run.next_serial()
+            where = run.home(node), run.loops, run.next_serial()
             run.events.append(NonLeaf(*where, value.node, node.value, False))
-        return SummaryTensor([value.leaf], "grad", True) if value.leaf is not None else Opaque("grad")
+        return SummaryTensor([value.leaf], "grad", True) if value.leaf is not None else Unknown("grad")
     if name == "data":
         # Writes through .data do not move the version counter: memory of its own to the model.
         if value.leaf is not None:
@@ -255,4 +255,4 @@ def _operation_on_all(run: Run, each: SummaryTensor, call: Call) -> Value:
         # What is computed of data has the graph of the other operands.
         of: Value = each if each.view == "" else Tensor()
         return apply(run, table, [(of, call.receiver), *call.args], call.keywords, call.site)
-    return Opaque(call.name)
+    return Unknown(call.name)

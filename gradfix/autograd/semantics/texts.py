@@ -1,4 +1,4 @@
-"""Methods of texts."""
+"""Methods of strings."""
 
 from __future__ import annotations
 

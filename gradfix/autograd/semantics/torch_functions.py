@@ -21,10 +21,10 @@ from gradfix.autograd.values import (
     Function,
     GradMode,
     Module,
-    Opaque,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     data,
     lost_in,
@@ -77,7 +77,7 @@ def _loader(run: Run, call: Call) -> Value | None:
 @function("torch.manual_seed")
 @package("torch.cuda", "torch.backends")
 def _setting(run: Run, call: Call) -> Value:
-    return Opaque(_last(call))
+    return Unknown(_last(call))
 
 
 @package("torch")
@@ -139,7 +139,7 @@ def _created(run: Run, call: Call) -> Tensor:
     if (
         tensor.lost is not None
         and not isinstance(of, Tensor)
-        and not (ending is None and of.__class__ is Opaque)
+        and not (ending is None and of.__class__ is Unknown)
     ):
         alone = tensor.lost.listed is not None and _lists_losses(of)
         tensor.lost = tensor.lost._replace(listed=alone or None)
@@ -157,7 +157,7 @@ def _lists_losses(value: Value) -> bool:
         return False
     if all(isinstance(item, Tensor) and item.requires is True for item in value.items):
         return True
-    cuts = {item.lost and item.lost.sites for item in value.items if isinstance(item, (Tensor, Opaque))}
+    cuts = {item.lost and item.lost.sites for item in value.items if isinstance(item, (Tensor, Unknown))}
     return len(cuts) == 1 and None not in cuts and not any(isinstance(item, Const) for item in value.items)
 
 
@@ -203,7 +203,7 @@ def parameter(run: Run, call: Call) -> Value:
 def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AST) -> Tensor:
     """A tensor that has the memory of ``value`` and none of its graph; a leaf, if it may require grad."""
     tensor = Tensor()
-    if isinstance(value, (Tensor, Opaque)):
+    if isinstance(value, (Tensor, Unknown)):
         tensor.lost = run.cut(value, node)
         if value.node is not None:
             run.detached.append((run.next_serial(), value.node, node))
@@ -253,11 +253,11 @@ def _note_data(run: Run, call: Call) -> None:
     network = call.args[0][0]
     if plain and isinstance(network, Module):
         leaves = [leaf for top in module_leaves(network) for leaf in top.family()]
-        run.events.append(Checkpoint(run.home(call.site), run.path, run.next_serial(), leaves))
+        run.events.append(Checkpoint(run.home(call.site), run.loops, run.next_serial(), leaves))
 
 
 @function("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
 def functional_call(run: Run, call: Call) -> Value:
     made = run.node("functional_call", call.site)
     made.saves = None
-    return Opaque("functional_call", made)
+    return Unknown("functional_call", made)

@@ -1,10 +1,10 @@
-"""What is unknown, and what calling it or asking it for something may do."""
+"""Unknown values: what calling them, or their methods, may do."""
 
 from __future__ import annotations
 
 import ast
 
-from gradfix.autograd import operators, options
+from gradfix.autograd import operators, script_options
 from gradfix.autograd.arguments import Argument, Call, flag, unwritten
 from gradfix.autograd.engine import backward, forget_state, hand_over, havoc, step, zero_grad
 from gradfix.autograd.graph import Backward, Contribution, Leaf, OptimizerState, Storage
@@ -44,12 +44,12 @@ from gradfix.autograd.values import (
     Function,
     Instance,
     Module,
-    Opaque,
     Optimizer,
     Params,
     Sequence,
     SummaryTensor,
     Tensor,
+    Unknown,
     Value,
     data,
     hides_graph,
@@ -59,17 +59,17 @@ from gradfix.autograd.values import (
 
 @called(Value)
 def _call_other(run: Run, value: Value, call: Call) -> Value:
-    return call_opaque(run, Opaque("unknown"), call)
+    return call_unknown(run, Unknown("unknown"), call)
 
 
-@called(Opaque)
-def _call_unknown(run: Run, value: Opaque, call: Call) -> Value:
-    result = made_by(call_opaque(run, value, call), value, call.args)
+@called(Unknown)
+def _call_unknown(run: Run, value: Unknown, call: Call) -> Value:
+    result = made_by(call_unknown(run, value, call), value, call.args)
     if (
         call.args
         and not call.discarded
         and not value.harmless
-        and isinstance(result, Opaque)
+        and isinstance(result, Unknown)
         and result.node is None
     ):
         # What is called may be a network: the result may have a graph that cannot be seen.
@@ -85,11 +85,11 @@ def _other_method(
     base: Value,
     call: Call,
 ) -> Value:
-    return call_opaque(run, Opaque(call.name), call)
+    return call_unknown(run, Unknown(call.name), call)
 
 
-@before_methods(Opaque)
-def _method_of_unknown(run: Run, value: Opaque, call: Call) -> Value:
+@before_methods(Unknown)
+def _method_of_unknown(run: Run, value: Unknown, call: Call) -> Value:
     if call.discarded and value.made_from is not None:
         # What is told to reset itself may be a part of the network.
         forget_state(value.made_from, 3)
@@ -108,33 +108,33 @@ SHARING = frozenset(
 """Methods of something unknown whose result may be its memory, if it is a tensor."""
 
 
-def call_opaque(run: Run, value: Opaque, call: Call) -> Value:
+def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
     """Call something unknown: a network if it is known to be one, else a function that may do anything."""
     if value.leaf is not None:
-        return _call_opaque_module(run, value, value.leaf, call)
+        return _call_unknown_module(run, value, value.leaf, call)
     if value.owner is not None and any(
-        operands_of(v, e) or isinstance(v, (Tensor, Opaque)) for v, e in call.args
+        operands_of(v, e) or isinstance(v, (Tensor, Unknown)) for v, e in call.args
     ):
         # A part of a network that could not be followed: it may have parameters of its own.
         owner = value.owner
         if owner.rest is None:
             owner.rest = Leaf(f"the rest of {owner.label}", None)
-        return _call_opaque_module(run, value, owner.rest, call)
+        return _call_unknown_module(run, value, owner.rest, call)
     if call.discarded and _observed(value, call):
-        return Opaque(value.label)
+        return Unknown(value.label)
     _hand_over(run, value, call)
-    handed = None if call.discarded or run.path else _handed(call.args)
+    handed = None if call.discarded or run.loops else _handed(call.args)
     if (call.discarded and not _only_reads(value, call.args)) or suspicious(value.label, handed is not None):
         havoc(run, call.values, call.site)
     else:
         _havoc_owners(run, call)
     result = unknown(run, call.args, call.keywords, call.site, value.label or "call")
-    if handed is not None and isinstance(result, Opaque):
+    if handed is not None and isinstance(result, Unknown):
         result.handed = call.site, handed
     return result
 
 
-def _hand_over(run: Run, called: Opaque, call: Call) -> None:
+def _hand_over(run: Run, called: Unknown, call: Call) -> None:
     """What something unknown is called on gets into its hands, as does what it is a method or a part of.
 
     Of a library that the model knows it is known that it differentiates nothing. Nor is it assumed of what a
@@ -148,7 +148,7 @@ def _hand_over(run: Run, called: Opaque, call: Call) -> None:
         hand_over(run, [*holders, *call.values], call.site, operation)
 
 
-def _observed(value: Opaque, call: Call) -> bool:
+def _observed(value: Unknown, call: Call) -> bool:
     """Whether unknown things are shown the object that trains, one after the other: callbacks, hooks.
 
     ``for callback in self.callbacks: callback(self)``, or ``callback.on_batch_end(self)``. Whoever may
@@ -171,8 +171,8 @@ def _observed(value: Opaque, call: Call) -> bool:
 
 def _takes_no_part(value: Value) -> bool:
     """Whether a value is no tensor, network or optimizer itself, as far as is known."""
-    if value.__class__ is Opaque:
-        assert isinstance(value, Opaque)
+    if value.__class__ is Unknown:
+        assert isinstance(value, Unknown)
         return value.node is None and value.leaf is None and value.optimizer is None
     return isinstance(value, (Instance, Const))
 
@@ -188,7 +188,7 @@ def _handed(args: list[Argument]) -> Params | None:
 
 def adopted(run: Run, value: Value) -> Optimizer | None:
     """The optimizer that something is which an unknown function has made of parameters, and which steps."""
-    if not isinstance(value, Opaque):
+    if not isinstance(value, Unknown):
         return None
     if value.optimizer is None and value.handed is not None:
         made, params = value.handed
@@ -201,10 +201,10 @@ def _havoc_owners(run: Run, call: Call) -> None:
 
     Before training it makes a scheduler or a wrapper of it.
     """
-    if not run.path:
+    if not run.loops:
         return
     given = call.values
-    if any(isinstance(v, Optimizer) or (isinstance(v, Opaque) and v.optimizer) for v in given):
+    if any(isinstance(v, Optimizer) or (isinstance(v, Unknown) and v.optimizer) for v in given):
         havoc(run, given, call.site)
 
 
@@ -215,7 +215,7 @@ LOGGING = frozenset(
 """What loggers of all makes are called with: a name and a number. They run no backward."""
 
 
-def _only_reads(value: Opaque, args: list[Argument]) -> bool:
+def _only_reads(value: Unknown, args: list[Argument]) -> bool:
     """Whether a function looks at a network and leaves it as it is: ``target.load_state(network)``."""
     return value.label.startswith(("load", "save", "copy")) and not any(
         tensor.node is not None for given, _ in args for tensor in tensors_in(given)
@@ -234,13 +234,13 @@ def suspicious(name: str, makes: bool = False) -> bool:
     return any(word in name and not (makes and word == "optim") for word in SUSPICIOUS)
 
 
-def _call_opaque_module(run: Run, value: Opaque, leaf: Leaf, call: Call) -> Value:
+def _call_unknown_module(run: Run, value: Unknown, leaf: Leaf, call: Call) -> Value:
     operands = [o for v, e in call.given for o in operands_of(v, e)]
     entered = enter_call(run, value, [leaf], call)
     recorded, requires, _ = record(
         run, value.label or "network", call.site, [operands, [Operand(leaf, None)]], None
     )
-    result = Opaque(value.label)
+    result = Unknown(value.label)
     if recorded is not None:
         # A network of unknown make: taken to be deep enough to save its own weights.
         recorded.saves = True if requires else None
@@ -255,24 +255,28 @@ def _call_opaque_module(run: Run, value: Opaque, leaf: Leaf, call: Call) -> Valu
     return result
 
 
-def _by_its_role(run: Run, value: Opaque, call: Call) -> Value | None:
+def _by_its_role(run: Run, value: Unknown, call: Call) -> Value | None:
     """A method of something unknown that is told by what the value holds, or has turned out to be."""
     held = value.attributes.get(call.name)
-    if held is not None and not (isinstance(held, Opaque) and held.label == call.name):
+    if held is not None and not (isinstance(held, Unknown) and held.label == call.name):
         return call_value(run, held, call)
-    if isinstance(value, options.Parser):
-        return options.method(run, value, call.name, call.keywords)
-    if isinstance(value, options.Option) and isinstance(value.default.value, str) and call.name in TEXT:
-        parts = [(options.given(given), expression) for given, expression in call.args]
+    if isinstance(value, script_options.Parser):
+        return script_options.method(run, value, call.name, call.keywords)
+    if (
+        isinstance(value, script_options.ScriptOption)
+        and isinstance(value.default.value, str)
+        and call.name in TEXT
+    ):
+        parts = [(script_options.given(given), expression) for given, expression in call.args]
         text = text_method(value.default.value, call.name, parts, call.keywords)
         if isinstance(text, Const):
-            return options.text(text, [value])
+            return script_options.text(text, [value])
     if value.harmless:
-        result = Opaque(call.name)
+        result = Unknown(call.name)
         result.harmless = True
         return result
     if call.name == "get" and not call.keywords and value.node is None:
-        setting = options.setting(value, [given for given, _ in call.args])
+        setting = script_options.setting(value, [given for given, _ in call.args])
         if setting is not None:
             return setting
     found = _filled(run, value, call)
@@ -282,11 +286,11 @@ def _by_its_role(run: Run, value: Opaque, call: Call) -> Value | None:
         run.store(*call.args[0], value)
     found = _as_optimizer(run, value, call)
     if found is None and value.node is None and value.leaf is None and is_logging(call):
-        return Opaque(call.name)
+        return Unknown(call.name)
     return found
 
 
-def _filled(run: Run, value: Opaque, call: Call) -> Value | None:
+def _filled(run: Run, value: Unknown, call: Call) -> Value | None:
     """Memory that is made somewhere else, and filled here: it has the graph of what it is filled with."""
     fills = call.name.endswith("_") and operators.method(call.name) is not None
     if not fills or value.node is not None:
@@ -295,12 +299,12 @@ def _filled(run: Run, value: Opaque, call: Call) -> Value | None:
         return None
     filled = unknown(run, call.args, call.keywords, call.site, call.name)
     weak_update(value)
-    if isinstance(filled, Opaque) and filled.node is not None:
+    if isinstance(filled, Unknown) and filled.node is not None:
         value.node, value.requires = filled.node, filled.requires
     return value
 
 
-def _as_optimizer(run: Run, value: Opaque, call: Call) -> Value | None:
+def _as_optimizer(run: Run, value: Unknown, call: Call) -> Value | None:
     """A method of what is an optimizer, as it steps or clears gradients."""
     clears_or_steps = call.name == "zero_grad" or (call.name == "step" and not call.args)
     if value.leaf is not None or (value.optimizer is None and not clears_or_steps):
@@ -308,15 +312,15 @@ def _as_optimizer(run: Run, value: Opaque, call: Call) -> Value | None:
     optimizer = adopted(run, value)
     if optimizer is None and call.name == "zero_grad" and value.node is None:
         optimizer = _met(run, value, call.site)
-    if optimizer is None or (optimizer.state.stranger and call.name not in ("step", "zero_grad")):
+    if optimizer is None or (optimizer.state.external and call.name not in ("step", "zero_grad")):
         return None
     return call_method(run, optimizer, call)
 
 
-@method(Opaque, "backward", "manual_backward")
-def _backward(run: Run, value: Opaque, call: Call) -> Value:
+@method(Unknown, "backward", "manual_backward")
+def _backward(run: Run, value: Unknown, call: Call) -> Value:
     tensors: list[Argument] = [
-        (v, e) for v, e in call.args[:1] if isinstance(v, Tensor) or (isinstance(v, Opaque) and v.node)
+        (v, e) for v, e in call.args[:1] if isinstance(v, Tensor) or (isinstance(v, Unknown) and v.node)
     ]
     if tensors and value.node is None:
         backward(run, tensors, Call([], call.keywords, call.site))
@@ -325,8 +329,8 @@ def _backward(run: Run, value: Opaque, call: Call) -> Value:
     return NONE
 
 
-@method(Opaque, "parameters", "named_parameters")
-def _parameters(run: Run, value: Opaque, call: Call) -> Value | None:
+@method(Unknown, "parameters", "named_parameters")
+def _parameters(run: Run, value: Unknown, call: Call) -> Value | None:
     if not call.keywords.keys() <= {"recurse", "prefix"}:
         return None
     run.mutations += 1
@@ -336,13 +340,13 @@ def _parameters(run: Run, value: Opaque, call: Call) -> Value | None:
     return found
 
 
-@method(Opaque, "forward", "__call__")
-def _forward(run: Run, value: Opaque, call: Call) -> Value | None:
-    return call_opaque(run, value, call) if value.leaf is not None else None
+@method(Unknown, "forward", "__call__")
+def _forward(run: Run, value: Unknown, call: Call) -> Value | None:
+    return call_unknown(run, value, call) if value.leaf is not None else None
 
 
-@method(Opaque, "zero_grad")
-def _zero_grad(run: Run, value: Opaque, call: Call) -> Value:
+@method(Unknown, "zero_grad")
+def _zero_grad(run: Run, value: Unknown, call: Call) -> Value:
     if value.leaf is not None:
         zero_grad(run, value, [value.leaf], call.site)
     else:
@@ -350,23 +354,23 @@ def _zero_grad(run: Run, value: Opaque, call: Call) -> Value:
     return NONE
 
 
-@method(Opaque, "step")
-def _step(run: Run, value: Opaque, call: Call) -> Value | None:
+@method(Unknown, "step")
+def _step(run: Run, value: Unknown, call: Call) -> Value | None:
     if not call.args:
-        return Opaque("step")
+        return Unknown("step")
     first = call.args[0][0]
     if value in run.scaled.values():
         first = adopted(run, first) or first  # It is a scaler, and what it is handed an optimizer.
     if isinstance(first, Optimizer):
         step(run, first, call.site, value)
-        return Opaque("step")
+        return Unknown("step")
     if isinstance(first, Function):
         call_value(run, first, Call([], {}, call.site))
     return None
 
 
-@method(Opaque, "detach")
-def _detach(run: Run, value: Opaque, call: Call) -> Value:
+@method(Unknown, "detach")
+def _detach(run: Run, value: Unknown, call: Call) -> Value:
     if value.storage is None:
         value.storage = Storage()
     if value.node is not None:
@@ -379,37 +383,37 @@ def _detach(run: Run, value: Opaque, call: Call) -> Value:
 MOVING = frozenset("apply cuda to float half double".split())
 
 
-@method(Opaque, *((SAME | MOVING) - {"train", "eval"}))
-def _itself(run: Run, value: Opaque, call: Call) -> Value | None:
+@method(Unknown, *((SAME | MOVING) - {"train", "eval"}))
+def _itself(run: Run, value: Unknown, call: Call) -> Value | None:
     return value if call.name in MOVING or not call.discarded else None
 
 
-@method(Opaque, "train", "eval")
-def _mode(run: Run, value: Opaque, call: Call) -> Value:
+@method(Unknown, "train", "eval")
+def _mode(run: Run, value: Unknown, call: Call) -> Value:
     if value.node is None and len(call.given) <= (call.name == "train"):
         wanted = call.argument("mode", 0) if call.name == "train" else FALSE
         set_mode(run, value, flag(wanted, True), call.site)
     return value
 
 
-@method(Opaque, "requires_grad_")
-def _requires_grad(run: Run, value: Opaque, call: Call) -> Value | None:
+@method(Unknown, "requires_grad_")
+def _requires_grad(run: Run, value: Unknown, call: Call) -> Value | None:
     if value.leaf is None:
         return None
     set_requires(run, value, [value.leaf], call.args[0][0] if call.args else TRUE, call.site)
     return value
 
 
-@method(Opaque, "load_state_dict")
-def _load_state_dict(run: Run, value: Opaque, call: Call) -> Value | None:
+@method(Unknown, "load_state_dict")
+def _load_state_dict(run: Run, value: Unknown, call: Call) -> Value | None:
     if value.leaf is None:
         return None
     run.change(Tensor.of_leaf(value.leaf), call.site, "load_state_dict")
     return NONE
 
 
-@method(Opaque, *PLAIN)
-def _no_graph(run: Run, value: Opaque, call: Call) -> Value | None:
+@method(Unknown, *PLAIN)
+def _no_graph(run: Run, value: Unknown, call: Call) -> Value | None:
     if value.leaf is not None:
         return None  # It is a network, and no tensor.
     number = data(call.name)
@@ -418,24 +422,24 @@ def _no_graph(run: Run, value: Opaque, call: Call) -> Value | None:
     return number
 
 
-@method(Opaque, "state_dict", "no_sync", "accumulate")
-def _of_its_own(run: Run, value: Opaque, call: Call) -> Value:
-    return Opaque(call.name)
+@method(Unknown, "state_dict", "no_sync", "accumulate")
+def _of_its_own(run: Run, value: Unknown, call: Call) -> Value:
+    return Unknown(call.name)
 
 
-@method(Opaque, "scale")
-def _scale(run: Run, value: Opaque, call: Call) -> Value | None:
+@method(Unknown, "scale")
+def _scale(run: Run, value: Unknown, call: Call) -> Value | None:
     """As a ``GradScaler`` does, if it is one."""
     if len(call.args) != 1 or value.node is not None:
         return None
     loss, expression = call.args[0]
-    if not isinstance(loss, (Tensor, Opaque)):
+    if not isinstance(loss, (Tensor, Unknown)):
         return None
     return scaled(run, value, loss, expression, call.site)
 
 
-@other_methods(Opaque)
-def _other_method_of_unknown(run: Run, value: Opaque, call: Call) -> Value:
+@other_methods(Unknown)
+def _other_method_of_unknown(run: Run, value: Unknown, call: Call) -> Value:
     if value.node is not None:
         return _of_tensor(run, value, call)
     if value.graphless and _computes(value, call):
@@ -447,27 +451,27 @@ def _other_method_of_unknown(run: Run, value: Opaque, call: Call) -> Value:
     if network is not None and network.leaf is not None and call.args and not call.discarded:
         return _of_network(run, network, network.leaf, call)
     child = value.attributes.get(call.name)
-    function = child if isinstance(child, Opaque) else Opaque(call.name, None, value)
+    function = child if isinstance(child, Unknown) else Unknown(call.name, None, value)
     value.attributes[call.name] = function
     if function.owner is None and value.owner is not None:
         function.owner = value.owner
-    result = call_opaque(run, function, call)
-    if result.__class__ is Opaque and call.name == "configure_optimizers":
+    result = call_unknown(run, function, call)
+    if result.__class__ is Unknown and call.name == "configure_optimizers":
         # What Lightning calls it, and many without Lightning: the optimizer of this network, if it steps.
         result.handed = call.site, Params([value.block(call.site)])
     return _sharing(value, call, result)
 
 
-def _sharing(value: Opaque, call: Call, result: Value) -> Value:
+def _sharing(value: Unknown, call: Call, result: Value) -> Value:
     """What a method gives, with the memory of what it is a method of where it may have that."""
-    if isinstance(result, Opaque) and result.__class__ is Opaque and call.name in SHARING:
+    if isinstance(result, Unknown) and result.__class__ is Unknown and call.name in SHARING:
         if value.storage is None:
             value.storage = Storage()
         result.storage = value.storage
     return result
 
 
-def _computes(value: Opaque, call: Call) -> bool:
+def _computes(value: Unknown, call: Call) -> bool:
     """Whether a method is an operation of torch on data, which gives data again."""
     table = overload(call.name, call.args, call.keywords)
     return (
@@ -477,7 +481,7 @@ def _computes(value: Opaque, call: Call) -> bool:
     )
 
 
-def _of_tensor(run: Run, value: Opaque, call: Call) -> Value:
+def _of_tensor(run: Run, value: Unknown, call: Call) -> Value:
     """A method of what carries a graph: an operation of torch, if it is one of those."""
     table = overload(call.name, call.args, call.keywords)
     if table is not None and table.result in ("new", "view", "either", "detached"):
@@ -492,11 +496,11 @@ def _of_tensor(run: Run, value: Opaque, call: Call) -> Value:
     return unknown(run, call.args, call.keywords, call.site, call.name, value.node)
 
 
-def _of_network(run: Run, network: Opaque, leaf: Leaf, call: Call) -> Value:
+def _of_network(run: Run, network: Unknown, leaf: Leaf, call: Call) -> Value:
     """A method of an unknown network: what comes out was computed with some of its parameters."""
     _hand_over(run, network, call)
     result = unknown(run, call.args, call.keywords, call.site, call.name, certain=False)
-    if isinstance(result, Opaque) and run.grad_enabled is not False:
+    if isinstance(result, Unknown) and run.grad_enabled is not False:
         if result.node is None:
             may_carry(run, result, call.site)
         assert result.node is not None
@@ -532,23 +536,24 @@ def is_logging(call: Call) -> bool:
     )
 
 
-def _met(run: Run, base: Opaque, node: ast.AST) -> Optimizer | None:
-    """What somebody handed in and is told to clear gradients: if it also steps, it is an optimizer.
+def _met(run: Run, base: Unknown, node: ast.AST) -> Optimizer | None:
+    """An object that was passed in and whose ``zero_grad`` is called: if it also steps, it is an external
+    optimizer.
 
     Where others are known, nothing is said of it but that it may clear theirs.
     """
     if run.optimizers:
         return None
-    state = OptimizerState(base.label, node, run.path)
+    state = OptimizerState(base.label, node, run.loops)
     owned = Leaf(base.label, None)
     owned.grad = {e: Contribution(False) for e in run.events if isinstance(e, Backward) and e.accumulates}
-    state.leaves, state.stranger = [owned], True
-    run.strangers.append(state)
+    state.leaves, state.external = [owned], True
+    run.external_optimizers.append(state)
     base.optimizer = Optimizer(state)
     return base.optimizer
 
 
-def _unknown_zero(run: Run, base: Opaque, node: ast.AST) -> None:
+def _unknown_zero(run: Run, base: Unknown, node: ast.AST) -> None:
     """``zero_grad`` on something unknown: it may clear any gradient that is in the run."""
-    for state in [*(o.state for o in run.optimizers), *run.strangers]:
+    for state in [*(o.state for o in run.optimizers), *run.external_optimizers]:
         zero_grad(run, base, state.leaves, node, certain=False)

@@ -12,8 +12,8 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step
 from gradfix.autograd.run import Run
-from gradfix.core.ledger import Call, Flow, Ledger, Parameter, Parameters, Term
-from gradfix.core.ledger import Step as Consumed
+from gradfix.core.ledger import BackwardCall, GradientFlow, Ledger, Parameter, Parameters, Term
+from gradfix.core.ledger import OptimizerStep as Consumed
 
 SUMS = ("binary.Add", "binary.Sub", "augmented.Add", "augmented.Sub", "add", "sub", "stack", "cat", "neg")
 SCALES = (
@@ -57,7 +57,9 @@ def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Le
     return Ledger(calls, tuple(entered))
 
 
-def _call(event: Backward, index: int, owned: set[Leaf], moved: Mapping[Parameter, list[int]]) -> Call:
+def _call(
+    event: Backward, index: int, owned: set[Leaf], moved: Mapping[Parameter, list[int]]
+) -> BackwardCall:
     """What one backward goes through; parameters that nobody owns are data.
 
     By leaf, ``moved`` holds when a step has moved it, in order.
@@ -67,7 +69,7 @@ def _call(event: Backward, index: int, owned: set[Leaf], moved: Mapping[Paramete
     layers = sorted(using, key=lambda node: node.serial, reverse=True)
     number = {node: index for index, node in enumerate(layers)}
     behind = [frozenset(number[n] for n in _reached([node]) - {node} if n in number) for node in layers]
-    flow = Flow([using[node] for node in layers], behind)
+    flow = GradientFlow([using[node] for node in layers], behind)
     terms = []
     for node, count in terms_of(event).items():
         first = [number[one] for one in _first(node, using)]
@@ -79,7 +81,7 @@ def _call(event: Backward, index: int, owned: set[Leaf], moved: Mapping[Paramete
         for leaf in used
         if any(node.serial < serial < event.serial for serial in moved.get(leaf, ()))
     )
-    return Call(index, "", tuple(terms), flow, stale=stale)
+    return BackwardCall(index, "", tuple(terms), flow, stale=stale)
 
 
 Factor = tuple[float, frozenset[tuple[object, int]]]

@@ -1,4 +1,4 @@
-"""The whole story, top to bottom: paths -> files -> findings -> rewrites -> evidence.
+"""The driver of the pipeline: paths -> files -> findings -> rewrites -> evidence.
 
 ``prepare`` turns what the user asked for into :class:`Options`, ``check`` finds, ``plan`` decides on the
 rewrites and has each one proved, ``write`` and ``patch`` are the two things to do with a plan. What happened
@@ -21,12 +21,11 @@ from gradfix.core.codemod import Effect, Finding, Unanalysed
 from gradfix.pipeline.analysis import Analysis, analyse, by_key, is_elsewhere, problem_of, reported_by
 from gradfix.pipeline.choosing import choose_fix, choose_fixes, is_allowed, resolve
 from gradfix.pipeline.mended import Tally
-from gradfix.pipeline.options import Options, Refusal, Wishes, prepare
+from gradfix.pipeline.options import Options, Refusal, RequestedOptions, prepare
 from gradfix.pipeline.placing import placed
 from gradfix.pipeline.proving import Candidate, FixKey, prove, servers_kept, time_budget, with_environment
 from gradfix.pipeline.results import Attempt, FileReport, Outcome, Patch, Plan, Repaired, Report, Reported
-from gradfix.project import configuration as project
-from gradfix.project import source, traces
+from gradfix.project import configuration, source, traces
 from gradfix.project.source import Problem, Source
 from gradfix.system import interrupts
 from gradfix.system.parallel import WORTH_PROCESSES, for_each
@@ -34,7 +33,7 @@ from gradfix.system.parallel import WORTH_PROCESSES, for_each
 __all__ = [
     "Options",
     "Refusal",
-    "Wishes",
+    "RequestedOptions",
     "check",
     "check_text",
     "diagnosed",
@@ -65,7 +64,7 @@ class _Loading(NamedTuple):
 
 def _load(paths: Sequence[str], options: Options) -> _Loading:
     traces.look_again()
-    listing = project.find_files(paths, options.settings)
+    listing = configuration.find_files(paths, options.settings)
     problems = [*options.catalog.problems, *listing.problems]
     loaded: list[_Loaded] = []
     for listed in listing.files:
@@ -86,8 +85,8 @@ def check(paths: Sequence[str], options: Options) -> Report:
     """The findings in ``paths``, each with the fix that ``apply`` would choose for it."""
     loading = _load(paths, options)
     reports = _reports(paths, loading, options, with_fixes=True)
-    told = tuple(report for report in reports if _anything(report))
-    return Report(told, loading.problems, loading.checked, loading.empty)
+    with_content = tuple(report for report in reports if _anything(report))
+    return Report(with_content, loading.problems, loading.checked, loading.empty)
 
 
 def check_text(path: str, data: bytes, options: Options) -> FileReport:
@@ -114,7 +113,7 @@ def _reports(
     if options.cached and loading.files:
         from gradfix.pipeline import cache
 
-        kept = cache.open_for(options, project.repository(paths), with_fixes=with_fixes)
+        kept = cache.open_for(options, configuration.repository(paths), with_fixes=with_fixes)
 
     def look(file: _Loaded) -> FileReport:
         with traces.on_behalf_of(os.path.abspath(file.path)):
@@ -179,14 +178,16 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     """What is to be written for ``paths``: for every file the fixes that hold. Nothing is written here."""
     loading = _load(paths, options)
     reports = _reports(paths, loading, options, with_fixes=False)
-    told = [(file, report) for file, report in zip(loading.files, reports) if _anything(report)]
-    repairable = [file.path for file, report in told if any(one.finding.fixes for one in report.findings)]
+    with_content = [(file, report) for file, report in zip(loading.files, reports) if _anything(report)]
+    repairable = [
+        file.path for file, report in with_content if any(one.finding.fixes for one in report.findings)
+    ]
     fixable = len(repairable)
     options = with_environment(repairable, options)
     with servers_kept() if options.verify and fixable else nullcontext():
         files = for_each(
             lambda one: _plan_file(*one, options),
-            told,
+            with_content,
             lambda one: Repaired(
                 one[0].path, one[0].data, one[0].data, one[1].text, problems=_lost(one[0]).problems
             ),
@@ -239,7 +240,7 @@ def repair(parsed: Source, options: Options) -> Repaired:
     remaining = tuple(_left(one, options) for one in remaining)
     # What running it has refuted is told, and so is its finding.
     refused = {attempt.finding.code for attempt in attempts if not attempt.applied}
-    lent = repaired.program.lent() if repaired.program is not None else ()
+    lent = repaired.program.proxy_calls() if repaired.program is not None else ()
     remaining = tuple(
         one
         for one in remaining
@@ -366,7 +367,7 @@ def write(planned: Plan) -> Plan:
         with interrupts.whole():
             kept = journal.record((file.path, file.before, file.after) for file in applied)
     except OSError as error:
-        kept, planned = None, replace(planned, unkept=files.told(error, "cannot be kept"))
+        kept, planned = None, replace(planned, unkept=files.describe_error(error, "cannot be kept"))
     written = replace(planned, files=tuple(_written(planned.files)))
     if kept is not None:
         with suppress(OSError):  # It says more than it has to, then.
@@ -390,7 +391,7 @@ def _written(files: Sequence[Repaired]) -> Iterator[Repaired]:
 def _write(file: Repaired) -> Repaired:
     if not file.applied:
         return file
-    problem = project.replace(file.path, file.before, file.after)
+    problem = configuration.replace(file.path, file.before, file.after)
     if problem is not None:
         return file._replace(problems=(*file.problems, problem))
     return file._replace(written=True)

@@ -1,4 +1,4 @@
-"""The options of a command line or of settings, and the values that they have if nobody gives any.
+"""The command-line options and settings of the analysed script, and their defaults.
 
 They are unknown: a mistake that is reported shows whatever they are. What raises is also a mistake if it
 raises where none is given, and one run asks for that. Facts from the documentation of argparse.
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.run import Run
-from gradfix.autograd.values import NONE, Const, Opaque, Sequence, Value
+from gradfix.autograd.values import NONE, Const, Sequence, Unknown, Value
 
 GROUPS = ("add_argument_group", "add_mutually_exclusive_group")
 
@@ -22,7 +22,7 @@ class Default(Const):
     __slots__ = ()
 
 
-class Option(Opaque):
+class ScriptOption(Unknown):
     """An option that may have been given, and its value if it was not."""
 
     __slots__ = ("default",)
@@ -32,7 +32,7 @@ class Option(Opaque):
         self.default = default
 
 
-class Parser(Opaque):
+class Parser(Unknown):
     """An ``ArgumentParser``, with the defaults of its options."""
 
     __slots__ = ("defaults",)
@@ -43,7 +43,7 @@ class Parser(Opaque):
         self.defaults: dict[str, Default] = {}
 
 
-class Options(Opaque):
+class ScriptOptions(Unknown):
     """What a parser makes of the command line."""
 
     __slots__ = ()
@@ -59,21 +59,21 @@ def learn(parser: Value, call: ast.Call) -> None:
     if not isinstance(parser, Parser):
         return
     flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-    told = {k.arg: k.value for k in call.keywords}
-    if None in told or len(flags) != len(call.args):
+    settings = {k.arg: k.value for k in call.keywords}
+    if None in settings or len(flags) != len(call.args):
         return
-    name = _name(flags, told)
-    default = _default(told)
+    name = _name(flags, settings)
+    default = _default(settings)
     if name is not None and default is not None:
         parser.defaults[name] = default
 
 
-def _name(flags: list[str], told: dict[str | None, ast.expr]) -> str | None:
+def _name(flags: list[str], settings: dict[str | None, ast.expr]) -> str | None:
     """The attribute that an option becomes: ``dest``, else the first long flag, else the first one."""
-    given = told.get("dest")
+    given = settings.get("dest")
     if given is not None:
         return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else None
-    required = told.get("required")
+    required = settings.get("required")
     if not flags or not flags[0].startswith("-") or not _is(required, (None, False)):
         return None
     flag = next((f for f in flags if f.startswith("--")), flags[0])
@@ -87,10 +87,10 @@ def _is(given: ast.expr | None, values: tuple[object, ...]) -> bool:
     return isinstance(given, ast.Constant) and any(given.value is value for value in values)
 
 
-def _default(told: dict[str | None, ast.expr]) -> Default | None:
+def _default(settings: dict[str | None, ast.expr]) -> Default | None:
     """The value of an option that nobody gives; None where it is computed or converted."""
-    action = told.get("action")
-    given = told.get("default")
+    action = settings.get("action")
+    given = settings.get("default")
     if given is None:
         if isinstance(action, ast.Constant) and action.value in ("store_true", "store_false"):
             return Default(action.value == "store_false")
@@ -103,7 +103,7 @@ def _default(told: dict[str | None, ast.expr]) -> Default | None:
         given.value, (bool, int, float, str, type(None))
     ):
         return None
-    kind = told.get("type")
+    kind = settings.get("type")
     if isinstance(given.value, str):
         plain = kind is None or (isinstance(kind, ast.Name) and kind.id == "str")
         return Default(given.value) if plain else None
@@ -112,7 +112,7 @@ def _default(told: dict[str | None, ast.expr]) -> Default | None:
 
 def given(value: Value) -> Value:
     """What a value is if no option is given."""
-    return value.default if isinstance(value, Option) else value
+    return value.default if isinstance(value, ScriptOption) else value
 
 
 def overridden(run: Run) -> None:
@@ -124,18 +124,18 @@ def overridden(run: Run) -> None:
             if run.scenario.unset:
                 variables[name] = Default(value.value)
             else:
-                variables[name] = Option(name, Default(value.value))
+                variables[name] = ScriptOption(name, Default(value.value))
     run.parsed = True
 
 
-def setting(of: Opaque, args: list[Value]) -> Option | None:
+def setting(of: Unknown, args: list[Value]) -> ScriptOption | None:
     """``settings.get("network", "Small")``: a text that settings need not give is an option, too."""
     match args:
         case [Const(value=str(key)), Const(value=str()) as usual]:
             name = f"[{key!r}]"
             known = of.attributes.get(name)
-            if not isinstance(known, Option):
-                known = of.attributes[name] = Option(key, Default(usual.value))
+            if not isinstance(known, ScriptOption):
+                known = of.attributes[name] = ScriptOption(key, Default(usual.value))
             return known
         case _:
             return None
@@ -144,8 +144,8 @@ def setting(of: Opaque, args: list[Value]) -> Option | None:
 def text(value: Value, parts: Iterable[Value]) -> Value:
     """What was computed of the defaults of options, or of anything else: a text of options is one, too."""
     if isinstance(value, Const) and isinstance(value.value, str):
-        if any(isinstance(part, Option) for part in parts):
-            return Option("text", Default(value.value))
+        if any(isinstance(part, ScriptOption) for part in parts):
+            return ScriptOption("text", Default(value.value))
     return value
 
 
@@ -162,12 +162,12 @@ def method(run: Run, parser: Parser, name: str, keywords: dict[str, tuple[Value,
     if name in ("parse_args", "parse_known_args"):
         run.parsed = True
         unset = run.scenario.unset
-        options = Options({n: d if unset else Option(n, d) for n, d in parser.defaults.items()})
-        return options if name == "parse_args" else Sequence("tuple", [options, Opaque("rest")])
+        options = ScriptOptions({n: d if unset else ScriptOption(n, d) for n, d in parser.defaults.items()})
+        return options if name == "parse_args" else Sequence("tuple", [options, Unknown("rest")])
     parser.defaults.clear()  # set_defaults, parents, ...
-    told = Opaque(name)
-    told.harmless = True
-    return told
+    settings = Unknown(name)
+    settings.harmless = True
+    return settings
 
 
 def make_parser(run: Run, call: Call) -> Value:

@@ -1,9 +1,10 @@
-"""The numbers of the passes of a loop whose length is unknown.
+"""The numbers of the iterations of a loop whose length is unknown.
 
-A few passes are run, and each of them stands for any later one. What a script computes from the number of
-a pass (``(i + 1) % 5 == 0``) may therefore come out either way. But two answers in one pass have to fit the
-same number: ``i % 2 == 0`` and ``i % 2 == 1`` hold in different passes, and a pass after the first is not
-the first. So a pass knows the numbers that it may still have, and loses some with every answer.
+A few iterations are run, and each of them stands for any later one. What a script computes from the number of
+an iteration (``(i + 1) % 5 == 0``) may therefore come out either way. But two answers in one iteration have
+to fit the same number: ``i % 2 == 0`` and ``i % 2 == 1`` hold in different iterations, and an iteration after
+the first is not the first. So an iteration knows the numbers that it may still have, and loses some with
+every answer.
 """
 
 from __future__ import annotations
@@ -19,28 +20,28 @@ HORIZON = 1 << 10
 EVERY = (1 << HORIZON) - 1
 
 Term = tuple[Any, ...]
-"""What is computed from the number of a pass: :data:`NUMBER`, ``("const", value)``, or the class of an
+"""What is computed from the number of an iteration: :data:`NUMBER`, ``("const", value)``, or the class of an
 operator with its operands."""
 NUMBER: Term = ("number",)
 
 
-class Pass:
-    """A pass that is run."""
+class LoopIteration:
+    """An iteration that is run."""
 
     __slots__ = ("may_be",)
 
-    def __init__(self, after: Pass | None = None) -> None:
+    def __init__(self, after: LoopIteration | None = None) -> None:
         self.may_be = EVERY if after is None else after.later()
         """A bit for each number that it may have."""
 
     def later(self) -> int:
-        """The numbers that a pass after this one may have."""
+        """The numbers that an iteration after this one may have."""
         lowest = self.may_be & -self.may_be
         # Beyond the horizon nothing is known any more.
         return EVERY & ~(2 * lowest - 1) or EVERY
 
     def holds(self, term: Term) -> bool | None:
-        """Whether a condition holds in this pass, if its number leaves no choice.
+        """Whether a condition holds in this iteration, if its number leaves no choice.
 
         None also where the numbers that are told apart say nothing: it may turn at a larger one.
         """
@@ -52,7 +53,7 @@ class Pass:
         return None if self.may_be & ~numbers else True
 
     def turns(self, term: Term, answer: bool) -> bool:
-        """Whether a condition that has this answer has the other one in some later pass."""
+        """Whether a condition that has this answer has the other one in some later iteration."""
         numbers = where(term)
         return numbers is not None and bool(self.later() & (~numbers if answer else numbers))
 
@@ -65,7 +66,7 @@ class Pass:
 
 @lru_cache(maxsize=1024)
 def where(term: Term) -> int | None:
-    """The numbers of passes, as bits, for which a term is true; None if it cannot be computed for all."""
+    """The numbers of iterations, as bits, for which a term is true; None if it cannot be computed for all."""
     try:
         values = _values(term)
         return int("".join("1" if value else "0" for value in reversed(values)), 2)

@@ -1,4 +1,4 @@
-"""Questions that more than one codemod asks of a run."""
+"""Queries about a run that more than one codemod needs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gradfix.autograd.graph import (
     Change,
     Event,
     Leaf,
+    LoopContext,
     ModuleCall,
     Node,
     OptimizerState,
-    Path,
     Step,
     ZeroGrad,
     reach,
@@ -41,14 +41,15 @@ class EventIndex:
     """Those that leave gradients in parameters."""
     steps: list[Step] = field(default_factory=list)
     zeros: list[ZeroGrad] = field(default_factory=list)
-    passes: dict[Path, list[Step]] = field(default_factory=dict)
+    iterations: dict[LoopContext, list[Step]] = field(default_factory=dict)
     takers: dict[Backward, dict[Step, None]] = field(default_factory=dict)
     fed: dict[Backward, Feeding | None] = field(default_factory=dict)
     busy: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
     walked: tuple[set[Node], set[object]] | None = None
-    """The nodes that some backward has run, and the calls that they belong to, once somebody has asked."""
+    """The nodes that some backward has traversed, and the calls that they belong to, computed on first
+    use."""
     answers: dict[tuple[str, Event], Any] = field(default_factory=dict)
-    """What questions about one event have come to, see :func:`answered`."""
+    """Answers about single events, see :func:`answered`."""
 
     def __post_init__(self) -> None:
         self.count = len(self.of)
@@ -59,7 +60,7 @@ class EventIndex:
                     self.accumulating.append(event)
             elif isinstance(event, Step):
                 self.steps.append(event)
-                self.passes.setdefault(event.path, []).append(event)
+                self.iterations.setdefault(event.loops, []).append(event)
                 if event.consumed:
                     self.busy.add((event.optimizer, event.site))
                 for consumed in event.consumed.values():
@@ -110,9 +111,9 @@ def steps(run: Run) -> list[Step]:
     return _index(run).steps
 
 
-def steps_in(run: Run, path: Path) -> list[Step]:
-    """The optimizer steps of one pass that are in no loop within it, in order."""
-    return _index(run).passes.get(path, [])
+def steps_in(run: Run, path: LoopContext) -> list[Step]:
+    """The optimizer steps of one iteration that are in no loop within it, in order."""
+    return _index(run).iterations.get(path, [])
 
 
 def zeros(run: Run) -> list[ZeroGrad]:
@@ -175,21 +176,21 @@ def owner(run: Run, backward: Backward) -> OptimizerState | None:
 
 
 def awaited(run: Run, backward: Backward) -> bool:
-    """Whether a step follows in the same pass before any other backward: the loss is meant for it."""
-    later = next(between(steps_in(run, backward.path), backward.serial), None)
+    """Whether a step follows in the same iteration before any other backward: the loss is meant for it."""
+    later = next(between(steps_in(run, backward.loops), backward.serial), None)
     other = next(between(_index(run).accumulating, backward.serial), None)
     return later is not None and (other is None or later.serial < other.serial)
 
 
 def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast.AST | None:
-    """Where, in the pass of a step, parameters are used for what nobody differentiates.
+    """Where, in the iteration of a step, parameters are used for what nobody differentiates.
 
     It is the call of a network that leads to them, or an operation on them. What is detached is wanted
     without its graph; what something unknown has had in hand may be differentiated there, and what a loss
     that is not followed leads to is not known.
     """
-    here, seen = len(step.path), set[ModuleCall | None]()
-    if any(not b.certain or b.blind for b in backwards(run) if b.path[:here] == step.path):
+    here, seen = len(step.loops), set[ModuleCall | None]()
+    if any(not b.certain or b.blind for b in backwards(run) if b.loops[:here] == step.loops):
         return None
     (walked, calls), escaped = _walked(run), run.escaped_since(since)
     cut = {node for _, node, _ in run.detached}
@@ -197,7 +198,7 @@ def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast
     elsewhere = {node.call or node.site for node in escaped}
     first, end = (bisect_left(run.nodes, at, key=lambda node: node.serial) for at in (since, step.serial))
     for node in reversed(run.nodes[first:end]):
-        if node.path[:here] != step.path or node in walked or node in escaped:
+        if node.loops[:here] != step.loops or node in walked or node in escaped:
             continue
         of = node.call or node.site
         if of in calls or of in elsewhere or node.opaque or node.foreign:
@@ -239,14 +240,15 @@ def consumers(run: Run, backward: Backward) -> set[OptimizerState]:
     return {s.optimizer for s in _index(run).takers.get(backward, ())}
 
 
-def same_pass(node: Node, event: Backward) -> bool:
-    """Whether ``node`` was computed in the pass of every loop in which ``event`` happens."""
-    return node.path[: len(event.path)] == event.path
+def same_iteration(node: Node, event: Backward) -> bool:
+    """Whether ``node`` was computed in the iteration of every loop in which ``event`` happens."""
+    return node.loops[: len(event.loops)] == event.loops
 
 
-def earlier_pass(node: Node, event: Backward) -> int | None:
-    """The loop, by its depth, of which ``node`` belongs to another pass than ``event``, if both are in it."""
-    for depth, (mine, theirs) in enumerate(zip(event.path, node.path)):
+def earlier_iteration(node: Node, event: Backward) -> int | None:
+    """The loop, by its depth, of which ``node`` belongs to another iteration than ``event``, if both are in
+    it."""
+    for depth, (mine, theirs) in enumerate(zip(event.loops, node.loops)):
         if mine[0] is not theirs[0]:
             return None
         if mine[1] != theirs[1]:
@@ -333,10 +335,10 @@ def owned_elsewhere(run: Run, backward: Backward, by: OptimizerState) -> set[Lea
 
 
 def uncleared(run: Run) -> bool:
-    """Whether some step in a loop consumes what nothing clears in the same pass."""
+    """Whether some step in a loop consumes what nothing clears in the same iteration."""
     for step in steps(run):
-        depth = len(step.path)
-        cleared = {leaf for z in zeros(run) if z.path[:depth] == step.path for leaf in z.leaves}
+        depth = len(step.loops)
+        cleared = {leaf for z in zeros(run) if z.loops[:depth] == step.loops for leaf in z.leaves}
         if depth and not cleared.issuperset(step.consumed):
             return True
     return False
@@ -345,21 +347,21 @@ def uncleared(run: Run) -> bool:
 def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     """Steps that consume a gradient which the same optimizer has consumed before.
 
-    Gives each with the first backward of its own pass that is for it. A step site that ever consumes only
-    fresh gradients after its first time is left out: its gradients are cleared somewhere.
+    Gives each with the first backward of its own iteration that is for it. A step site that ever consumes
+    only fresh gradients after its first time is left out: its gradients are cleared somewhere.
     """
     again: dict[ast.AST, tuple[Step, Backward]] = {}
     clean: set[ast.AST] = set()
     met: set[Hashable] = set()
     repeats = _repeats(steps(run))
     for step in steps(run):
-        place = step.optimizer.like, step.site, step.path[: -repeats[step.optimizer.like, step.site]]
+        place = step.optimizer.like, step.site, step.loops[: -repeats[step.optimizer.like, step.site]]
         if place not in met:
             met.add(place)
             continue
         stale = any(
             (before or _replaced(run, b, step))
-            and (sure or step.optimizer.stranger or meant(run, b, step.optimizer))
+            and (sure or step.optimizer.external or meant(run, b, step.optimizer))
             for d in step.consumed.values()
             for b, (sure, before) in d.items()
         )
@@ -367,7 +369,7 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
             b
             for d in step.consumed.values()
             for b, (_, before) in d.items()
-            if not before and b.path[: len(step.path)] == step.path
+            if not before and b.loops[: len(step.loops)] == step.loops
         ]
         if step.doubtful or not stale or not fresh or not step.optimizer.groups_known:
             clean.add(step.site)
@@ -381,7 +383,7 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
 
 
 def adding_up(step: Step) -> set[Leaf]:
-    """The parameters that certainly have a gradient of this pass and one that was consumed before."""
+    """The parameters that certainly have a gradient of this iteration and one that was consumed before."""
     return {
         leaf
         for leaf, consumed in step.consumed.items()
@@ -409,12 +411,12 @@ def _repeats(happened: list[Step]) -> dict[tuple[OptimizerState, ast.AST], int]:
         groups.setdefault((step.optimizer.like, step.site), []).append(step)
     found: dict[tuple[OptimizerState, ast.AST], int] = {}
     for place, together in groups.items():
-        deepest = max(len(step.path) for step in together)
+        deepest = max(len(step.loops) for step in together)
         found[place] = next(
             (
                 level
                 for level in range(1, deepest + 1)
-                if len({step.path[:-level] for step in together}) < len(together)
+                if len({step.loops[:-level] for step in together}) < len(together)
             ),
             1,
         )
@@ -435,7 +437,7 @@ def meant(run: Run, backward: Backward, optimizer: OptimizerState) -> bool:
     following = between(backwards(run), backward.serial)
     end = next((b.serial for b in following if b.accumulates), math.inf)
     return any(
-        s.optimizer is optimizer and s.path == backward.path[: len(s.path)]
+        s.optimizer is optimizer and s.loops == backward.loops[: len(s.loops)]
         for s in between(steps(run), backward.serial, end)
     )
 
