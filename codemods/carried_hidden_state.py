@@ -1,4 +1,5 @@
-"""A state is carried from one pass of a loop to the next together with its graph.
+"""A state that a loop carries from one iteration to the next keeps the graph of all earlier iterations.
+The next backward goes through these graphs again, and autograd raises.
 
     for x, y in loader:                        for x, y in loader:
                                                    hidden = hidden.detach()
@@ -7,26 +8,30 @@
         loss.backward(retain_graph=True)           loss.backward()
         optimizer.step()                           optimizer.step()
 
-Every backward then goes back through all earlier passes. Without `retain_graph` the second pass raises
-"Trying to backward through the graph a second time"; with it, the optimizer's step has changed the weights
-that the old passes saved, and autograd raises "modified by an inplace operation". The assignment
-`h = h_next` only binds a name: what was modified in place is the weight.
+Without `retain_graph` the second iteration raises "Trying to backward through the graph a second time"; with
+it, the optimizer's step has modified the weights that the old iterations saved, and autograd raises
+"modified by an inplace operation". The assignment `h = h_next` only binds a name: what was modified in place
+is the weight.
 
 The repair cuts the carried value once for each backward: at the plain assignment that hands it over, if
-there is one, else where the pass begins. It goes to the end of the pass where the first state is itself
-trained (a parameter), so that this keeps its gradient. `retain_graph=True` goes with it.
+there is one, else where the iteration begins. It goes to the end of the iteration where the first state is
+itself trained (a parameter), so that this keeps its gradient. `retain_graph=True` goes with it.
 
-Preconditions: the failing backward certainly reaches a node of an earlier pass of the loop, and every value
-that leads there is known by name and make (a tensor, a list or tuple of tensors, None at first). Reported
-without a repair: a list that each pass adds to, which should have been cleared with what goes along with it;
-and a value into which passes put nothing but parameters (`rays = rays + pose`). That may be no state at all:
-cut, it would still be moved once more by each pass, where each pass should begin anew.
+When not to fix it: where gradients should flow back through several iterations. Then add up their losses,
+call backward once, and detach only after that.
 
-By hand: detach what is carried at the start of each pass (`h = h.detach()`), or add up the losses of all
-passes and call backward once, after the loop.
+Preconditions: the failing backward certainly reaches a node of an earlier iteration of the loop, and every
+value that leads there is known by name and make (a tensor, a list or tuple of tensors, None at first).
+Reported without a repair: a list that each iteration adds to, which should have been cleared with what goes
+along with it; and a value into which iterations put nothing but parameters (`rays = rays + pose`). That may
+be no state at all: cut, it would still be moved once more by each iteration, where each iteration should
+start over.
 
-Effect: repairs. Gradients up to the first failing pass are unchanged; afterwards each pass learns from its
-own segment (truncated backpropagation through time).
+By hand: detach what is carried at the start of each iteration (`h = h.detach()`), or add up the losses of
+all iterations and call backward once, after the loop.
+
+Effect: repairs. Gradients up to the first failing iteration are unchanged; afterwards each iteration learns
+from its own segment (truncated backpropagation through time).
 
 Severity: error.
 """
@@ -63,18 +68,18 @@ from gradfix.rules.moving import place
 
 @dataclass(eq=False)
 class Carried:
-    """A failing backward, the loop whose passes it crosses, and what crosses them."""
+    """A failing backward, the loop whose iterations it crosses, and what crosses them."""
 
     run: Run
     event: Backward
     loop: ast.AST
     loops: LoopContext
     values: dict[str, Value] = field(default_factory=dict)
-    """Source text of what carries the graph -> its value at the start of the pass."""
+    """Source text of what carries the graph -> its value at the start of the iteration."""
 
 
 def find(program: Program) -> Iterator[Finding]:
-    """Report each backward that crosses into an earlier pass through a carried value."""
+    """Report each backward that crosses into an earlier iteration through a carried value."""
     seen: set[ast.AST] = set()
     for entry in program.entries:
         for carried in entry.certain(crossing, lambda c: c.event.site, raises=True):
@@ -85,7 +90,7 @@ def find(program: Program) -> Iterator[Finding]:
 
 
 def crossing(run: Run) -> dict[Hashable, Carried]:
-    """Failures at nodes of an earlier pass."""
+    """Failures at nodes of an earlier iteration."""
     found: dict[Hashable, Carried] = {}
     for event in backwards(run):
         if diagnose(run, event) is not Diagnosis.CARRIED:
@@ -110,7 +115,7 @@ def crossing(run: Run) -> dict[Hashable, Carried]:
 
 
 def _read_first(loop: ast.AST, name: str) -> bool:
-    """Whether a pass may read a variable before it binds it: else what it held is a leftover."""
+    """Whether an iteration may read a variable before it binds it: else what it held is a leftover."""
     top = re.split(r"[.\[]", name, maxsplit=1)[0]
     return top != name or _first_use_in(_body(loop) or [], name) is ast.Load
 
@@ -148,31 +153,31 @@ def _finding(program: Program, carried: Carried) -> Finding:
     for node, edge in failure.route:
         if edge is not None and _current(node, event) and not _current(edge.node, event):
             place = edge.operand if edge.operand is not None else node.site
-            notes.append(note(place, "the state of the pass before comes in here, with its graph"))
+            notes.append(note(place, "the state of the previous iteration, which still has its graph"))
             break
     if failure.kind == "E1":
-        notes.append(note(failure.culprit.site, "the backward of the pass before has freed that graph"))
-        why = "which its backward has freed"
+        notes.append(note(failure.culprit.site, "the backward of the previous iteration freed that graph"))
+        why = "which their backward has already freed"
     else:
         notes.append(
-            note(failure.culprit.site, "this changes weights that the graph of an earlier pass saved")
+            note(failure.culprit.site, "this modifies weights that the graph of the earlier iteration needs")
         )
-        why = "whose weights a step has changed since"
-    notes.append(note(event.site, "this backward goes through the earlier passes as well: autograd raises"))
+        why = "and the weights that it needs have been modified since"
+    notes.append(note(event.site, "this backward also goes through the earlier iterations: autograd raises"))
     verb = "carry" if len(carried.values) > 1 else "carries"
     growing = [name for name, value in carried.values.items() if _grows(carried, value)]
     if growing:
-        why += f"; `{growing[0]}` grows from pass to pass, and has to be cleared"
+        why += f"; `{growing[0]}` grows in every iteration and is never cleared"
     moved = [name for name in carried.values if _only_moved(program, carried, name)]
     advice = ""
     if moved:
         advice = (
-            f"compute `{moved[0]}` under a new name, from what it was before the loop, if each pass should "
-            "begin anew; detach it once for each pass, if it is a state that goes on"
+            f"if each iteration should start from the value before the loop, do not assign to `{moved[0]}` "
+            "itself; if it is a state that goes on, detach it once per iteration"
         )
     return Finding(
         "carried-hidden-state",
-        f"{names} {verb} the graph of earlier passes of the loop into `{receiver(program, event)}`, {why}",
+        f"{names} {verb} the graph of earlier iterations into `{receiver(program, event)}`, {why}",
         Span.of(event.site),
         tuple(notes),
         offered([] if growing or moved else _fixes(program, carried)),
@@ -182,9 +187,9 @@ def _finding(program: Program, carried: Carried) -> Finding:
 
 
 def _only_moved(program: Program, carried: Carried, name: str) -> bool:
-    """Whether each pass computes a value from what it was and from parameters alone.
+    """Whether each iteration computes a value from what it was and from parameters alone.
 
-    A network's output counts only where no pass is given anything of its own: else this may be a series.
+    A network's output counts only where no iteration is given anything of its own: else this may be a series.
     """
     within, old = _of_this_iteration(program, carried, name)
     if not within:
@@ -201,7 +206,7 @@ def _iteration_before(loops: LoopContext) -> LoopContext:
 
 
 def _of_this_iteration(program: Program, carried: Carried, name: str) -> tuple[list[Node], Tensor | None]:
-    """What the failing pass computes a variable anew by, of its value, and that value.
+    """What the failing iteration computes a variable anew by, of its value, and that value.
 
     It has a graph by then, which shows all that is computed of it.
     """
@@ -223,7 +228,8 @@ def _of_this_iteration(program: Program, carried: Carried, name: str) -> tuple[l
 
 
 def _of_the_iteration_before(carried: Carried, name: str) -> tuple[list[Node], Tensor | None]:
-    """What the pass before computed a value by, and what it was made of, if that pass did all of it."""
+    """What the iteration before computed a value by, and what it was made of, if that iteration did all of
+    it."""
     loops, (loop, number) = carried.loops[:-1], carried.loops[-1]
     earlier, run = _iteration_before(carried.loops), carried.run
     before = run.carried.get((loop, earlier), {}) if number > 1 else run.before.get((loop, loops), {})
@@ -247,7 +253,8 @@ def _data(nodes: Iterable[Node]) -> set[Storage | None]:
 
 
 def _repeats_itself(carried: Carried, earlier: LoopContext) -> bool:
-    """Whether a pass is given the same data as the one before, and uses nothing that its loop hands out."""
+    """Whether an iteration is given the same data as the one before, and uses nothing that its loop hands
+    out."""
     loop = carried.loop
     target = getattr(loop, "target", None)
     handed = {n.id for n in walk(target) if isinstance(n, ast.Name)} if target is not None else set()
@@ -271,7 +278,7 @@ def _computing(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _grows(carried: Carried, value: Value) -> bool:
-    """Whether a list keeps what several passes have put into it."""
+    """Whether a list keeps what several iterations have put into it."""
     depth = len(carried.loops)
     iterations = {
         tensor.node.loops[:depth]
@@ -284,7 +291,7 @@ def _grows(carried: Carried, value: Value) -> bool:
 def _fixes(program: Program, carried: Carried) -> Iterator[Fix]:
     failure = carried.event.failure
     assert failure is not None and failure.kind in ("E1", "E2")
-    # With the graphs retained, passes before the failing one had already reached into each other.
+    # With the graphs retained, iterations before the failing one had already reached into each other.
     if failure.kind == "E1":
         claim = Claim("E1", line(carried.event.site), beyond=False, losses="rerouted")
     else:
@@ -303,7 +310,7 @@ def _fixes(program: Program, carried: Carried) -> Iterator[Fix]:
         for dropped in [retain, []] if retain else [[]]:
             suffix = " and drop retain_graph=True" if dropped else ""
             yield Fix(
-                f"detach {names} once for each pass{suffix}", Effect.REPAIRS, (*detach, *dropped), claim
+                f"detach {names} once per iteration{suffix}", Effect.REPAIRS, (*detach, *dropped), claim
             )
 
 
@@ -326,7 +333,7 @@ def _at_assignment(program: Program, carried: Carried) -> list[Edit] | None:
         ]
         if len(handing) != 1 or not isinstance(handing[0].value, (ast.Name, ast.Attribute, ast.Subscript)):
             return None
-        # A later read of the name in the pass may need the graph.
+        # A later read of the name in the iteration may need the graph.
         if handing[0] not in loop.body or _read_after(program, loop, handing[0], name):
             return None
         edits.append(detach_at(program, handing[0].value))
@@ -345,7 +352,7 @@ def _read_after(program: Program, loop: ast.For | ast.While | ast.AsyncFor, at: 
 
 
 def _at_start(program: Program, carried: Carried) -> list[Edit] | None:
-    """Detach where the pass begins, unless the first state is trained."""
+    """Detach where the iteration begins, unless the first state is trained."""
     inside = _inside_method(program, carried)
     if inside is not None:
         return [inside]
@@ -388,7 +395,7 @@ def _inside_method(program: Program, carried: Carried) -> Edit | None:
 
 
 def _at_end(program: Program, carried: Carried) -> list[Edit] | None:
-    """Detach where the pass ends: the first state keeps its gradient."""
+    """Detach where the iteration ends: the first state keeps its gradient."""
     body = _body(carried.loop)
     if body is None or any(isinstance(n, ast.Continue) for s in body for n in walk(s)):
         return None
@@ -397,13 +404,13 @@ def _at_end(program: Program, carried: Carried) -> list[Edit] | None:
 
 
 def _body(loop: ast.AST) -> list[ast.stmt] | None:
-    """What is done in each pass, if it stands in the file at hand: nothing is written to another one."""
+    """What is done in each iteration, if it stands in the file at hand: nothing is written to another one."""
     body = getattr(loop, "body", None)
     return body if isinstance(body, list) and getattr(loop, "lineno", 0) > 0 else None
 
 
 def _first_values(carried: Carried) -> list[Value]:
-    """What the carried names held before the first pass."""
+    """What the carried names held before the first iteration."""
     frame = carried.run.before.get((carried.loop, carried.loops[:-1]), {})
     return [frame[name] for name in carried.values if name in frame]
 
@@ -466,7 +473,7 @@ def _detached(name: str, value: Value) -> str | None:
 
 
 def _first_use(program: Program, carried: Carried, body: list[ast.stmt]) -> ast.stmt:
-    """The first statement of the pass that could see the carried value."""
+    """The first statement of the iteration that could see the carried value."""
     tops = {name.split(".", 1)[0].split("[", 1)[0] for name in carried.values}
     for statement in body:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):

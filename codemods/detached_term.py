@@ -1,30 +1,32 @@
-"""A term of a loss was computed of what the loss trains, and trains nobody: it is cut off on the way.
+"""A term of a loss has lost its graph: no parameter gets a gradient from it.
+It changes the value of the loss and nothing else. Nothing raises, and the printed loss contains it.
 
     slope = grad(D(mixed).sum(), mixed)         slope = grad(D(mixed).sum(), mixed, create_graph=True)
     penalty = (slope[0].norm() - 1) ** 2   =>   penalty = (slope[0].norm() - 1) ** 2
     loss = D(fake).mean() + 10 * penalty        loss = D(fake).mean() + 10 * penalty
     loss.backward()                             loss.backward()
 
-What is added to a loss and has no graph trains nobody, however large it is. Nothing raises, and the loss
-that is printed has it in it. A penalty on a gradient needs `create_graph=True`; an entropy, a regularization
-or another loss must not go through `item()`, `detach()` or numpy.
+A penalty on a gradient needs `create_graph=True`; an entropy, a regularization or another loss must not go
+through `item()`, `detach()` or numpy.
+
+When not to fix it: where the term should change the value of the loss only, for the log.
 
 Preconditions:
 
 * the term is added to the loss, or subtracted, and certainly has no graph. Factors and targets are no terms.
-  Or it has one that leads through a network which is given something detached (`D(fake.detach())` in the loss
-  of the generator), and no step consumes any of its gradients, nor is it differentiated anywhere else;
-* it certainly was computed, with a graph and in the same pass, of parameters that the same loss trains: an
-  optimizer consumes its gradients of them;
-* what it has been cut off from is differentiated nowhere, unless it is a gradient that was computed without a
-  graph. So a term that only takes another value for the same gradient is none (a straight-through estimator,
-  `x - x.detach()`), nor is a loss that is backpropagated by itself and added for the log; and nobody that is
-  not seen has it in hand;
+  Or it has one that leads through a network which is given something detached (`D(fake.detach())` in the
+  loss of the generator), and no step uses any of its gradients, nor is it backpropagated anywhere else;
+* it certainly was computed, with a graph and in the same iteration, from parameters that the same loss
+  trains: an optimizer uses its gradients of them;
+* what it has been cut off from is backpropagated nowhere, unless it is a gradient that was computed without
+  a graph. So a term that only takes another value for the same gradient is none (a straight-through
+  estimator, `x - x.detach()`), nor is a loss that is backpropagated by itself and added for the log; and no
+  unknown code has been given it;
 * this holds whichever way conditions go.
 
 `create_graph=True` is put where a gradient is computed whose penalty is added, and the `detach()` goes from
-the argument of a network whose gradients are for nobody. Nothing else is rewritten: whether a constant was to
-be trained, or to be printed, only its author knows.
+the argument of a network whose gradients no optimizer uses. Nothing else is rewritten: whether a constant
+was to be trained, or to be printed, only its author knows.
 
 By hand: let the term keep its graph, or leave it out of the loss and log it by itself.
 
@@ -58,20 +60,20 @@ def _finding(program: Program, one: DeadTerm) -> Finding:
     loss, cut, term = receiver(program, one.backward), one.cut, _place(one.term)
     name = stepped(program, one.optimizer) or "the optimizer"
     ends = (
-        "this gradient has no graph of its own: `create_graph=True` is missing"
+        "this gradient has no graph: `create_graph=True` is missing"
         if of_gradient(cut)
-        else "what is computed of it has no graph from here on"
+        else "the graph ends here"
         if cut.recorded
-        else "this is computed while no graphs are recorded"
+        else "this is computed with gradients disabled"
     )
     notes = [note(cut.site, ends)]
     if isinstance(term, (ast.expr, ast.stmt)) and line(term) > 0:
-        here = "it is added here as a constant" if one.given is None else "no step consumes gradients of this"
+        here = "added here without a graph" if one.given is None else "no optimizer uses gradients from this"
         notes.append(note(term, here))
-    notes.append(note(one.backward.site, f"`{name}` gets nothing of that term of `{loss}`"))
-    what = "a penalty on a gradient" if of_gradient(cut) else f"a term of `{loss}`"
-    way = "is a constant" if one.given is None else "is cut off"
-    message = f"{what} {way}: it was computed of what `{loss}` trains, and trains nobody"
+    notes.append(note(one.backward.site, f"`{name}` gets no gradient from that term of `{loss}`"))
+    what = f"the gradient penalty in `{loss}`" if of_gradient(cut) else f"a term of `{loss}`"
+    way = "has no graph" if one.given is None else "is computed from a detached tensor"
+    message = f"{what} {way}: it changes the value of the loss, but no parameter gets a gradient from it"
     site = cut.site
     assert isinstance(site, (ast.expr, ast.stmt))
     return Finding("detached-term", message, Span.of(site), tuple(notes), _fixes(program, one))
@@ -88,10 +90,10 @@ def _fixes(program: Program, one: DeadTerm) -> tuple[Fix, ...]:
         return ()
     if of_gradient(one.cut):
         code = creating_graph(program, site)
-        words = f"compute it with `create_graph=True`, so that `{shown(program, site)}` can be learned from"
+        words = f"compute `{shown(program, site)}` with `create_graph=True`"
     elif site is one.given and isinstance(site.func, ast.Attribute) and site.func.attr == "detach":
         code = program.segment(site.func.value)
-        words = f"let `{receiver(program, one.backward)}` run through `{shown(program, site.func.value)}`"
+        words = f"use `{shown(program, site.func.value)}` without `detach()`"
     else:
         return ()
     if code is None:

@@ -1,12 +1,15 @@
-"""The result of `detach()` is dropped, and the tensor goes on with its graph.
+"""The result of `detach()` is not used, and the tensor itself keeps its graph.
+The loss still sends gradients through it.
 
     weight = near / far                     weight = near / far
     weight.detach()                         weight = weight.detach()
     loss = near + weight * far       =>     loss = near + weight * far
     loss.backward()                         loss.backward()
 
-`detach()` gives another tensor and leaves the one that it is called on as it is. A statement that does
-nothing else does nothing at all: the loss goes on into what was to be a constant of it.
+`detach()` returns a new tensor and leaves the one that it is called on as it is. A statement that does
+nothing else has no effect.
+
+When not to fix it: where the loss should train what computes the tensor. Then drop the statement.
 
 Preconditions:
 
@@ -106,19 +109,19 @@ def _reached(backward: Backward, node: Node | None = None, users: Collection[Nod
 def _finding(program: Program, one: Dropped) -> Finding:
     assert isinstance(one.site.func, ast.Attribute)
     name, loss = shown(program, one.site.func.value), receiver(program, one.backward)
-    notes = [note(one.site, "this gives another tensor, which nobody takes up")]
+    notes = [note(one.site, "this returns a new tensor, which nothing uses")]
     if line(one.user.site) > 0:
-        notes.append(note(one.user.site, f"`{name}` goes on with its graph"))
-    notes.append(note(one.backward.site, f"`{loss}` is differentiated through it"))
+        notes.append(note(one.user.site, f"`{name}` is used here, and still has its graph"))
+    notes.append(note(one.backward.site, f"the backward of `{loss}` goes through it"))
     fixes: tuple[Fix, ...] = ()
     if isinstance(one.site.func.value, (ast.Name, ast.Attribute)):
         code = f"{program.segment(one.site.func.value)} = {program.segment(one.site)}"
         edit = ReplaceStatement(Span.of(program.statement(one.site)), code)
         claim = Claim(unchanged=(), losses="rerouted")
-        fixes = offered([Fix("go on with what is detached", Effect.CHANGES, (edit,), claim)])
+        fixes = offered([Fix("assign the detached tensor", Effect.CHANGES, (edit,), claim)])
     return Finding(
         "dropped-detach",
-        f"the result of `{shown(program, one.site)}` is dropped: `{name}` keeps its graph",
+        f"the result of `{shown(program, one.site)}` is not used: `{name}` itself keeps its graph",
         Span.of(one.site),
         tuple(notes),
         fixes,

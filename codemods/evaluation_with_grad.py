@@ -1,4 +1,6 @@
-"""Validation, sampling or a rollout computes graphs that nothing walks.
+"""Validation, sampling or a rollout builds graphs that no backward uses.
+`eval()` switches dropout and batch normalization, and does not disable autograd: each forward keeps its
+activations in memory for a backward that never comes.
 
     def evaluate(model, loader):              @torch.no_grad()
         model.eval()                          def evaluate(model, loader):
@@ -6,20 +8,21 @@
             ...                                   for x, y in loader:
                                                       ...
 
-`eval()` switches dropout and batch normalisation, and leaves autograd on: each forward keeps all activations
-for a backward that never comes. That takes several times the memory, and time; what is added up or listed on
-the way keeps the graphs of all batches.
+That takes several times the memory, and time; what is added up or collected on the way keeps the graphs of
+all batches.
+
+When not to fix it: where the caller computes gradients of the result (saliency maps, adversarial examples).
 
 Preconditions:
 
 * a whole function, or a loop, runs a network with parameters that require grad, with grad enabled, and
-  neither differentiates, steps or clears anything nor looks at gradients or at what requires grad. A single
+  neither calls backward, steps or clears anything nor looks at gradients or at what requires grad. A single
   forward within a training step is too little to speak of;
-* the network runs more than once there: in a loop, in a function that a loop calls, or in evaluation mode;
+* the network runs more than once there: in a loop, in a function that a loop calls, or in eval mode;
 * whichever way undecided conditions go, no backward reaches what is computed there, and nobody who is not
-  seen gets hold of it: no unknown function is handed it, and no caller outside the file has it. Nor does code
-  that is not seen get hold of the network or its parameters there: it may differentiate what it computes
-  (a learner that adapts itself, an optimizer that is unrolled), and `no_grad` around that raises;
+  seen gets hold of it: no unknown function is handed it, and no caller outside the file has it. Nor does
+  code that is not seen get hold of the network or its parameters there: it may differentiate what it
+  computes (a learner that adapts itself, an optimizer that is unrolled), and `no_grad` around that raises;
 * nothing around it may switch grad off unseen: no decorator or context of which that is not known, and
   `torch` itself is imported by name at the top of the file.
 
@@ -27,8 +30,8 @@ By hand: decorate what only evaluates with `@torch.no_grad()`, or put it into `w
 
 Effect: preserves. The gradients are the same, bit for bit.
 
-What is named for a loss, or stands where losses do, is no evaluation: who calls it may have left out the term
-for the moment. Of that it is said that nothing walks its graph (info), and nothing is rewritten.
+What is named for a loss, or stands where losses do, is no evaluation: who calls it may have left out the
+term for the moment. Of that it is said that no backward uses its graph (info), and nothing is rewritten.
 
 Severity: warning. The graph of a batch stays in memory until its variables go. How much that is cannot be
 told from the code: it is no tenth of a step for one state of a small policy, and as much as a step for
@@ -142,19 +145,20 @@ def _outermost(program: Program, found: list[Wasted]) -> dict[Phase, list[ast.AS
 
 def _finding(phase: Phase, calls: list[ast.AST], torch: str, loss: bool) -> Finding:
     what = f"`{phase.name}`" if isinstance(phase, ast.FunctionDef) else "this loop"
-    notes = [note(call, "what is computed here has a graph, which nothing walks") for call in calls[:SHOWN]]
+    notes = [note(call, "this builds a graph, and no backward uses it") for call in calls[:SHOWN]]
     if loss:
         return Finding(
             "evaluation-with-grad",
-            f"{what} is named for a loss, or stands where losses do, and no backward reaches it",
+            f"{what} looks like a loss, and no backward uses what it computes",
             _head(phase),
             tuple(notes),
-            advice="add it to the loss that it belongs to, or run it under no_grad if it is for the log",
+            advice="add it to the loss it belongs to, or run it under `no_grad` if it is only logged",
             severity=Severity.INFO,
         )
     return Finding(
         "evaluation-with-grad",
-        f"{what} only evaluates, with grad enabled: each forward keeps its activations for no backward",
+        f"{what} only evaluates, but with gradients enabled: each forward keeps its activations in memory "
+        "for a backward that never comes",
         _head(phase),
         tuple(notes),
         (_fix(phase, torch),),
@@ -187,7 +191,7 @@ def _fix(phase: Phase, torch: str) -> Fix:
     if isinstance(phase, ast.FunctionDef):
         edits: tuple[Edit, ...] = (Decorate(Span.of(phase), code),)
         return Fix(f"decorate it with {code}", Effect.PRESERVES, edits, only_cuts=True)
-    return Fix(f"run it within {code}", Effect.PRESERVES, (Enclose(Span.of(phase), code),), only_cuts=True)
+    return Fix(f"run it under {code}", Effect.PRESERVES, (Enclose(Span.of(phase), code),), only_cuts=True)
 
 
 # ---------------------------------------------------------------------------- what a run shows

@@ -1,4 +1,5 @@
-"""A generator of parameters is used a second time, when there is nothing left in it.
+"""A generator of parameters is used a second time, when it is already empty.
+Clipping clips nothing, a penalty is zero, a group of an optimizer is empty, and nothing raises.
 
     params = net.parameters()                     params = list(net.parameters())
     optimizer = Adam(params)                      optimizer = Adam(params)
@@ -8,9 +9,10 @@
         clip_grad_norm_(params, 1.0)                  clip_grad_norm_(params, 1.0)
         optimizer.step()                              optimizer.step()
 
-`parameters()` gives a generator, which can be gone through once. Whoever comes second finds no parameters: a
-clipping clips nothing, a penalty is zero, a group of an optimizer is empty, and nothing raises. Only an
-optimizer that is made of nothing else says so: "optimizer got an empty parameter list".
+`parameters()` returns a generator, which can be iterated over only once. Only an optimizer that is given
+nothing else says so: "optimizer got an empty parameter list".
+
+When not to fix it: where the second use has no purpose. Then drop it.
 
 Preconditions:
 
@@ -18,7 +20,7 @@ Preconditions:
   these) has been gone through before, whichever way conditions go: by an optimizer, a clipping, a loop, a
   comprehension, or `list`;
 * what comes second clips, makes an optimizer, or stands in a loop that trains. Who counts parameters for the
-  log once more is not told.
+  log once more is not reported.
 
 Where the generator is bound to a variable in this file, a list of it is bound instead.
 
@@ -79,17 +81,15 @@ def _finding(program: Program, event: Exhausted) -> Finding:
     assert isinstance(site, (ast.expr, ast.stmt)) and isinstance(made, (ast.expr, ast.stmt))
     notes = []
     if made.lineno > 0:
-        notes.append(note(made, "this gives a generator, which can be gone through once"))
+        notes.append(note(made, "this is a generator: it can be iterated over only once"))
     if event.spent is not site:
-        notes.append(note(event.spent, "this goes through it"))
-    again = (
-        "this finds nothing left in it" if event.spent is not site else "the second pass finds nothing left"
-    )
+        notes.append(note(event.spent, "this iterates over it"))
+    again = "it is empty here" if event.spent is not site else "from the second iteration on it is empty"
     notes.append(note(site, again))
     what = shown(program, made)
     return Finding(
         "exhausted-parameters",
-        f"`{what}` is a generator that has been gone through: there are no parameters left in it",
+        f"`{what}` is a generator that has already been used up: it yields no parameters here",
         Span.of(site),
         tuple(notes),
         _fixes(program, event),

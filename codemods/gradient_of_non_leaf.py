@@ -1,4 +1,6 @@
-"""The gradient is asked for of what was computed, which keeps none.
+"""The gradient of a computed tensor is asked for, but backward fills the `.grad` of leaf tensors only.
+Its `.grad` stays None, which fails later with an error about NoneType; an optimizer raises "can't optimize a
+non-leaf Tensor".
 
     w = torch.randn(3, requires_grad=True) * 0.01       w = (torch.randn(3) * 0.01).requires_grad_()
     for x, y in data:                              =>   for x, y in data:
@@ -7,30 +9,30 @@
         w.data -= 0.1 * w.grad                              w.data -= 0.1 * w.grad
         w.grad = None                                       w.grad = None
 
-Backward leaves gradients in leaves only: in tensors that were made with `requires_grad=True`, and not
-computed. What is computed of one, be it by `* 0.01`, `.view(...)` or `w = w - 0.1 * w.grad`, is another
-tensor. Its `grad` is None, with a warning, and whoever computes with that gets an error that speaks of
-NoneType. An optimizer that is made of it says "can't optimize a non-leaf Tensor".
+A leaf is a tensor that was created with `requires_grad=True`, and not computed. What is computed from one,
+be it by `* 0.01`, `.view(...)` or `w = w - 0.1 * w.grad`, is another tensor.
+
+When not to fix it: where the gradient of the original leaf is meant. Then read the `.grad` of that one.
 
 Preconditions:
 
-* the tensor is certainly computed of one that requires a gradient, and a backward has gone through it before
-  its `grad` is asked for; or it is listed for an optimizer;
+* the tensor is certainly computed from one that requires a gradient, and a backward has gone through it
+  before its `grad` is asked for; or it is listed for an optimizer;
 * nothing has told it to keep its gradient (`retain_grad()`) or watches it (`register_hook`), and the program
   does not ask whether there is one (`is None`), nor only print it: a lesson may show that there is none;
-* or an update under `no_grad` binds it anew, after which the backward of the loop finds no graph ("element 0
+* or an update under `no_grad` reassigns it, after which the backward of the loop finds no graph ("element 0
   of tensors does not require grad");
 * or a tensor that is trained, or whose gradient is read, was moved in the expression that made it on the CPU
   and let it require one: what `torch.zeros(3, requires_grad=True).to(device)` gives is a copy elsewhere.
 
 What is updated by hand, or listed for an optimizer, is made a leaf: `.requires_grad_()` goes from the tensor
-that it is computed of to the result, where one expression makes both; where the update binds the name anew,
-the new value is detached from the old one and made a leaf, or the leaf is changed in place where its gradient
-is used once more. What is only looked at keeps its gradient by
-`retain_grad()`, behind the assignment that computes it. Otherwise nothing is rewritten.
+that it is computed from to the result, where one expression makes both; where the update reassigns the name,
+the new value is detached from the old one and made a leaf, or the leaf is changed in place where its
+gradient is used once more. What is only looked at keeps its gradient by `retain_grad()`, after the
+assignment that computes it. Otherwise nothing is rewritten.
 
-By hand: call `retain_grad()` before the backward on what is to be looked at, and make a leaf of what is to be
-trained: `requires_grad_()` comes last.
+By hand: call `retain_grad()` on the tensor before the backward if you only look at its gradient; if it is
+trained, make it a leaf: call `requires_grad_()` last.
 
 Effect: repairs, or preserves where the gradient is only looked at, or all is well on the CPU.
 
@@ -119,7 +121,7 @@ def taken_for_leaf(run: Run) -> dict[Hashable, NonLeaf]:
 
 
 def left_without_graph(run: Run) -> dict[Hashable, Backward]:
-    """By place: the backwards that find no graph, where they have found one in an earlier pass."""
+    """By place: the backwards that find no graph, where they have found one in an earlier iteration."""
     found: dict[Hashable, Backward] = {}
     leading: set[ast.AST] = set()
     for event in backwards(run):
@@ -155,18 +157,23 @@ def _made_constant(program: Program, event: Backward, updates: list[ast.Assign])
     """What to say of weights that an update under ``no_grad`` binds anew, as data."""
     first = updates[0]
     assert isinstance(first.targets[0], ast.Name)
-    notes = [note(one.value, "what is computed under `no_grad` requires no gradient") for one in updates]
-    notes.append(note(event.site, "there is no graph from the second pass on"))
+    notes = [note(one.value, "computed under `no_grad`, this does not require grad") for one in updates]
+    notes.append(note(event.site, "from the second iteration on there is no graph"))
     edits = [
         ReplaceExpression(
             Span.of(one.value), call_method(program.segment(one.value), one.value, "requires_grad_")
         )
         for one in updates
     ]
-    fix = Fix("make a leaf of each new value", Effect.REPAIRS, tuple(edits), Claim("E3", line(event.site)))
+    fix = Fix(
+        "make each new value a leaf that requires grad",
+        Effect.REPAIRS,
+        tuple(edits),
+        Claim("E3", line(event.site)),
+    )
     return Finding(
         "gradient-of-non-leaf",
-        f"`{first.targets[0].id}` is bound anew under `no_grad`, and requires no gradient any more",
+        f"`{first.targets[0].id}` is reassigned under `no_grad`, and does not require grad any more",
         Span.of(first),
         tuple(notes),
         offered([fix]),
@@ -234,14 +241,14 @@ def _copied(program: Program, call: ast.Call, moved: ast.Call, backward: Backwar
     if plain is not None and program.segment(moved).count(program.segment(call)) == 1:
         text = program.segment(moved).replace(program.segment(call), plain)
         edit = ReplaceExpression(Span.of(moved), f"{text}.requires_grad_()")
-        fixes.append(Fix("make a leaf of what has been moved", Effect.PRESERVES, (edit,)))
+        fixes.append(Fix("call `requires_grad_()` after the move to the device", Effect.PRESERVES, (edit,)))
     return Finding(
         "gradient-of-non-leaf",
-        f"`{what}` is no leaf on any device but that of the tensor that it is copied from",
+        f"`{what}` is a leaf only where the move makes no copy: on another device its `.grad` stays None",
         Span.of(moved),
         (
             note(call, "this is the leaf"),
-            note(backward.site, "this leaves the gradient there, and none in the copy"),
+            note(backward.site, "this fills the `.grad` of the leaf, not that of a copy"),
         ),
         offered(fixes),
         severity=Severity.ERROR,
@@ -288,12 +295,16 @@ def _finding(program: Program, event: NonLeaf) -> Finding:
     name, origin = shown(program, event.named), event.node.site
     notes = []
     if line(origin) > 0:
-        notes.append(note(origin, f"`{name}` is computed here: backward leaves no gradient in it"))
-    notes.append(note(event.site, "torch refuses it" if event.optimizer else "this is None"))
-    asked = "an optimizer is made of" if event.optimizer else "the gradient is asked for of"
+        notes.append(
+            note(
+                origin, f"`{name}` is computed here, so it is not a leaf: backward does not fill its `.grad`"
+            )
+        )
+    notes.append(note(event.site, "torch raises here" if event.optimizer else "this is None"))
+    result = "an optimizer cannot take it" if event.optimizer else "its `.grad` stays None"
     return Finding(
         "gradient-of-non-leaf",
-        f"{asked} `{name}`, which is no leaf",
+        f"`{name}` is computed, not a leaf tensor: {result}",
         Span.of(event.named if event.optimizer else event.site),
         tuple(notes),
         offered(_fixes(program, event)),
@@ -321,7 +332,7 @@ def _fixes(program: Program, event: NonLeaf) -> Iterator[Fix]:
         yield from _made_leaf(program, event, made)
     elif _stores(home, name.id) == 1:
         raises = isinstance(program.parent(event.site), (ast.Attribute, ast.BinOp, ast.Subscript))
-        words = f"keep the gradient of `{name.id}`"
+        words = f"call `{name.id}.retain_grad()`"
         edit: Edit = insert(made, "after", f"{name.id}.retain_grad()")
         if raises:
             yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops="NoneType"))
@@ -339,7 +350,7 @@ def _made_anew(program: Program, made: ast.Assign, name: str) -> Iterator[Fix]:
         return
     cut = call_method(program.segment(made.value), made.value, "detach")
     edit = ReplaceExpression(Span.of(made.value), f"{cut}.requires_grad_()")
-    words = f"make a leaf of each new `{name}`"
+    words = f"make each new `{name}` a leaf that requires grad"
     yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops="NoneType", unchanged=()))
 
 
@@ -352,7 +363,7 @@ def _changed_in_place(program: Program, made: ast.Assign, name: str) -> Iterator
         return
     sign = "-" if isinstance(value.op, ast.Sub) else "+"
     edit = ReplaceStatement(Span.of(made), f"{name}.data {sign}= {program.segment(value.right)}")
-    words = f"change `{name}` in place, outside of the graph"
+    words = f"update `{name}.data` in place"
     yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops="NoneType", unchanged=()))
 
 
@@ -368,7 +379,7 @@ def _made_leaf(program: Program, event: NonLeaf, made: ast.Assign) -> Iterator[F
     text = call_method(whole.replace(inner, plain), made.value, "requires_grad_")
     edit = ReplaceExpression(Span.of(made.value), text)
     said = "can't optimize a non-leaf Tensor" if event.optimizer else "NoneType"
-    words = f"make `{ast.unparse(made.targets[0])}` the leaf"
+    words = f"make `{ast.unparse(made.targets[0])}` itself the leaf"
     yield Fix(words, Effect.REPAIRS, (edit,), Claim(stops=said, unchanged=()))
 
 

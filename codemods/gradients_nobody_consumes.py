@@ -1,37 +1,40 @@
-"""A loss leaves gradients in a network that no optimizer owns.
+"""A loss computes gradients for a network that no optimizer trains.
+Nothing raises, and no step uses them: they cost memory and time in every iteration.
 
     y = r + gamma * target(s2).max(1)[0]      y = r + gamma * target(s2).detach().max(1)[0]
     loss = mse_loss(q(s)[a], y)           =>  loss = mse_loss(q(s)[a], y)
     loss.backward()                           loss.backward()
 
-What a target network, a teacher or a reference policy says is a constant of the loss. Where nothing says so,
-each forward keeps its whole graph, and each backward runs through it and adds to gradients that no step ever
-consumes. Nothing raises, and nothing is learned from it: it takes memory and time. So do the gradients of the
-weights of a network that only leads a loss to another one (a perceptual loss): these are to be frozen.
+The output of a target network, a teacher or a reference policy is a constant of the loss. Where it is not
+detached, each forward keeps its whole graph, and each backward goes through it and adds to gradients that no
+step ever uses. So do the gradients of the weights of a network that only leads a loss to another one (a
+perceptual loss): these should be frozen.
+
+When not to fix it: where the network should be trained. Then give its parameters to an optimizer.
 
 Preconditions:
 
-* the network is certainly differentiated, and what the same backward leaves elsewhere is consumed; or it
-  leaves nothing elsewhere, in a pass in which an optimizer consumes another loss;
+* the network certainly gets gradients, and what the same backward leaves elsewhere is used; or it leaves
+  nothing elsewhere, in an iteration in which an optimizer uses another loss;
 * no optimizer owns any of its parameters, or none that steps once this has begun (a teacher that was trained
   before), or none that ever steps while the network is given its weights in another way; all optimizers are
-  known with all that they own; nobody reads the gradients, and nothing unknown has had the network in hand.
+  known with all that they own; nothing reads the gradients, and no unknown code has been given the network.
 
-All its results are detached, where nothing that is trained and no input that requires grad lies behind the
-calls, and nothing else differentiates these. Otherwise its parameters are frozen where it is put into
-evaluation mode, before training begins. Either is done only where the network is a copy, has been given its
-weights (`load_state_dict`, in-place writes) or is in evaluation mode. If nothing says so, nobody but its
-author knows whether it is a constant, or was forgotten when the optimizer was made: the finding names both,
-unless a gradient only passes through it on the way to another one, or somebody clears what it gets. It is
-told even so where the loss trains another network of the same class, and this one is not in evaluation mode.
+All its results are detached, where nothing that is trained and no input that requires grad goes into the
+calls, and nothing else differentiates these. Otherwise its parameters are frozen where it is put into eval
+mode, before training begins. Either is done only where the network is a copy, has been given its weights
+(`load_state_dict`, in-place writes) or is in eval mode. If nothing says so, nobody but its author knows
+whether it is a constant, or was forgotten when the optimizer was made: the finding names both, unless a
+gradient only passes through it on the way to another one, or somebody clears what it gets. It is reported
+even so where the loss trains another network of the same class, and this one is not in eval mode.
 
-By hand: detach what the network says (`target(x).detach()`, or compute it under `torch.no_grad()`), or give
-its parameters to an optimizer if it is to be trained.
+By hand: detach the output of the network (`target(x).detach()`, or compute it under `torch.no_grad()`), or
+give its parameters to an optimizer if it should be trained.
 
 Effect: preserves.
 
-Severity: warning. A part of each backward pass is done for nothing, and what nobody consumes adds up until
-somebody does. Error where a loss reaches nothing else: whom it is for never learns.
+Severity: warning. A part of each backward is done for nothing, and what no step uses adds up until somebody
+does. Error where a loss reaches nothing else: whom it is for never learns.
 """
 
 from __future__ import annotations
@@ -177,7 +180,7 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
 def _last_steps(run: Run) -> dict[OptimizerState, tuple[int, set[ast.AST]]]:
     """When each optimizer has stepped for the last time, and the loops in which it steps.
 
-    There it steps again, in a later pass than those that are run.
+    There it steps again, in a later iteration than those that are run.
     """
     found: dict[OptimizerState, tuple[int, set[ast.AST]]] = {}
     for step in steps(run):
@@ -196,7 +199,7 @@ def _sibling(call: ModuleCall, event: Backward, trained: set[Leaf]) -> ModuleCal
 
 
 def _trained_beside(run: Run, event: Backward, owned: set[Leaf]) -> bool:
-    """Whether all that a loss reaches is owned by nobody, and other losses of its pass are consumed.
+    """Whether all that a loss reaches is owned by nobody, and other losses of its iteration are consumed.
 
     If a step follows that finds nothing, its optimizer was meant for it: see step-without-gradients.
     """
@@ -215,8 +218,8 @@ def _constant(call: ModuleCall) -> str:
     if any(leaf.copied for leaf in call.leaves):
         return "it is a copy"
     if _are_written(call.leaves):
-        return "its weights are written, not trained"
-    return "it is in evaluation mode" if call.training is False else ""
+        return "its weights are copied or loaded, not trained"
+    return "it is in eval mode" if call.training is False else ""
 
 
 def _may_be_forgotten(found: Wasted) -> bool:
@@ -265,21 +268,23 @@ def _are_written(weights: Iterable[Leaf]) -> bool:
 def _finding(program: Program, found: Wasted) -> Finding:
     call, event = found.first, found.backward
     name, loss = shown(program, network(call)), receiver(program, event)
-    which = "that steps any more " if found.trained_before else "that steps " if found.idle else ""
+    which = "that still steps " if found.trained_before else "that steps " if found.idle else ""
     notes = [
-        *(note(site, f"no optimizer {which}owns the parameters of `{name}`") for site in found.calls),
-        note(event.site, "this backward computes gradients for them that nobody consumes"),
+        *(note(site, f"no optimizer {which}has the parameters of `{name}`") for site in found.calls),
+        note(event.site, "this backward computes gradients for them that no optimizer uses"),
     ]
     known = found.constant and not found.alone and not _may_be_forgotten(found)
     fixes = offered((_frozen if found.leads_on else _detached)(program, found)) if known else ()
     if not fixes:
         remedy = f"freeze `{name}`" if found.leads_on else "detach the result"
-        notes.append(note(call.site, f"{remedy} if it is a constant; if not, give it to an optimizer"))
+        notes.append(
+            note(call.site, f"{remedy} if it is not to be trained; if it is, give it to an optimizer")
+        )
     if found.sibling is not None and not fixes:
         other = shown(program, network(found.sibling))
-        notes.append(note(found.sibling.site, f"`{other}`, which is of the same class, is trained"))
+        notes.append(note(found.sibling.site, f"`{other}`, of the same class, is trained"))
     more = " any more" if found.trained_before else ""
-    message = f"`{loss}` is differentiated into `{name}`, which no optimizer trains{more}"
+    message = f"`{loss}` computes gradients for `{name}`, which no optimizer trains{more}"
     severity = Severity.ERROR if found.alone else None
     return Finding(
         "gradients-nobody-consumes", message, Span.of(call.site), tuple(notes), fixes, severity=severity
@@ -297,7 +302,7 @@ def _detached(program: Program, found: Wasted) -> Iterator[Fix]:
         if code is None:
             return
         edits.append(ReplaceExpression(Span.of(call.site), code))
-    message = f"detach what `{shown(program, network(found.first))}` says: {found.constant}"
+    message = f"detach the output of `{shown(program, network(found.first))}`: {found.constant}"
     yield Fix(message, Effect.PRESERVES, tuple(edits), Claim())
 
 

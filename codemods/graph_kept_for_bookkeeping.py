@@ -1,4 +1,5 @@
-"""A loss is added up or listed for the log, and keeps the graph of every pass.
+"""A loss is added up or collected for the log without `detach()`, and keeps the graph of every iteration.
+Memory grows with each of them, and a long epoch ends with "out of memory".
 
     for x, y in loader:                       for x, y in loader:
         loss = loss_fn(model(x), y)               loss = loss_fn(model(x), y)
@@ -7,21 +8,23 @@
         optimizer.step()                          optimizer.step()
         total += loss                    =>       total += loss.detach()
 
-`total` is a tensor with a graph: each addition hangs the graph of its pass on those of all passes before, and
-nothing is freed as long as `total` is there. So it is with `losses.append(loss)`, with
-`running = 0.9 * running + 0.1 * loss`, with meters and dicts for the log, and with buffers that a network
-updates in its forward. Memory grows from pass to pass, and a long epoch ends with "out of memory".
+`total` is a tensor with a graph: each addition attaches the graph of its iteration to those of all earlier
+ones, and nothing is freed as long as `total` exists. The same goes for `losses.append(loss)`, for `running =
+0.9 * running + 0.1 * loss`, for meters and dicts for the log, and for buffers that a network updates in its
+forward.
+
+When not to fix it: where `backward()` is called on the sum itself, after the loop.
 
 Preconditions:
 
-* the value adds up or is listed from pass to pass. What replaces the value of the pass before keeps one
-  graph, and a list that is emptied in every pass keeps none. A sum that begins anew in some passes, under a
-  condition, adds up in the others;
-* no backward walks what is kept, whichever way undecided conditions go: no sum that is backpropagated every
+* the value adds up or is listed from iteration to iteration. What replaces the value of the previous
+  iteration keeps one graph, and a list that is emptied in every iteration keeps none. A sum that starts over
+  in some iterations, under a condition, adds up in the others;
+* no backward uses what is kept, whichever way undecided conditions go: no sum that is backpropagated every
   few steps, no log probabilities that are stacked for the loss at the end of an episode;
-* whoever tried would fail: it is a loss, and the backward of the pass has freed its graph, so that a second
-  walk raises. Of what is no loss, and of a graph that is not freed, nobody who is not seen may get hold: no
-  unknown function that is handed it, and no caller outside the file, as a result or in an object;
+* whoever tried would fail: it is a loss, and the backward of the iteration has freed its graph, so that a
+  second one raises. Of what is no loss, and of a graph that is not freed, nobody who is not seen may get
+  hold: no unknown function that is handed it, and no caller outside the file, as a result or in an object;
 * what is kept is certainly a tensor: it is one to torch, or `backward` is called on it. A variable that is a
   number in some branch has no `detach`;
 * the loop is no short one: `range(3)`, or a loop over the parts of a program.
@@ -34,7 +37,7 @@ By hand: keep a number or a detached tensor for the log: `total += loss.item()`,
 
 Effect: preserves. The gradients are the same, bit for bit.
 
-Severity: warning. What is kept grows with every pass, until memory runs out.
+Severity: warning. What is kept grows with every iteration, until memory runs out.
 """
 
 from __future__ import annotations
@@ -61,7 +64,7 @@ SHORT = 8
 
 
 class Kept(NamedTuple):
-    """A value that is kept from pass to pass with its graph."""
+    """A value that is kept from iteration to iteration with its graph."""
 
     place: ast.expr
     """The expression that is to be detached."""
@@ -82,7 +85,7 @@ class Survey:
 
 
 def find(program: Program) -> Iterator[Finding]:
-    """Report each value that keeps the graphs of all passes for no backward."""
+    """Report each value that keeps the graphs of all iterations for no backward."""
     reported: set[ast.AST] = set()
     survey = cache(partial(_survey, program))
     for entry in program.entries:
@@ -100,17 +103,17 @@ def find(program: Program) -> Iterator[Finding]:
 
 def _finding(program: Program, kept: Kept) -> Finding:
     what = shown(program, kept.place)
-    how = "is listed" if kept.listed else "is added up"
+    how = "is collected" if kept.listed else "is added up"
     statement = program.statement(kept.place)
-    notes = [note(statement, "what is kept here holds the graphs of all passes before")]
+    notes = [note(statement, "this keeps the graphs of all previous iterations in memory")]
     if kept.backward is not None and getattr(kept.backward.site, "lineno", 0) > 0:
-        notes.append(note(kept.backward.site, "this frees the graph of the pass: nothing can walk it again"))
+        notes.append(note(kept.backward.site, "this frees the graph: no other backward can use it"))
     else:
-        notes.append(note(statement, "no backward walks it"))
+        notes.append(note(statement, "no backward uses it"))
     edits = (detach_at(program, kept.place),)
     return Finding(
         "graph-kept-for-bookkeeping",
-        f"`{what}` {how} with its graph, which no backward walks: memory grows from pass to pass",
+        f"`{what}` {how} without `detach()`, and keeps the graph of every iteration: memory grows",
         Span.of(kept.place),
         tuple(notes),
         (Fix("detach what is kept", Effect.PRESERVES, edits, only_cuts=True),),
@@ -148,7 +151,7 @@ def _survey(program: Program, run: Run) -> Survey:
                 kept = Kept(place, _here(expression, stored.stack), backward, True)
                 found.kept.setdefault(place, kept)
     found.walked.update(_here(node.site, node.stack) for node in used)
-    # What one pass has kept for a backward, another one keeps for nothing: ``losses[-1].backward()``.
+    # What one iteration has kept for a backward, another one keeps for nothing: ``losses[-1].backward()``.
     found.kept = {place: kept for place, kept in found.kept.items() if kept.site not in found.walked}
     return found
 
@@ -159,7 +162,7 @@ def _outside(run: Run) -> set[Node]:
 
 
 def _freed(graph: dict[Node, bool], loops: LoopContext) -> Backward | None:
-    """The backward of the same pass that has freed a graph: to walk it again raises.
+    """The backward of the same iteration that has freed a graph: to walk it again raises.
 
     What a backward walks after the loop is there until then, whoever else keeps it.
     """
@@ -215,7 +218,7 @@ def _here(site: ast.AST, stack: Stack) -> ast.AST:
 
 
 def _added_up(program: Program, run: Run, walked: set[Node]) -> Iterator[tuple[Node, Edge]]:
-    """Each operation whose result is made with its own result of an earlier pass, and what is new in it.
+    """Each operation whose result is made with its own result of an earlier iteration, and what is new in it.
 
     Only what no backward walks counts: a state that is handed on in training is another mistake.
     """
@@ -226,7 +229,7 @@ def _added_up(program: Program, run: Run, walked: set[Node]) -> Iterator[tuple[N
     ):
         return
     before: dict[Node, set[ast.AST]] = {}
-    """For each node, the places of what was computed in earlier passes that it holds on to."""
+    """For each node, the places of what was computed in earlier iterations that it holds on to."""
     for node in nodes:
         held: set[ast.AST] = set()
         for edge in node.edges:
@@ -244,9 +247,10 @@ def _added_up(program: Program, run: Run, walked: set[Node]) -> Iterator[tuple[N
 
 
 def _goes_on(program: Program, node: Node) -> bool:
-    """Whether what a pass adds to is what the pass before left, but for passes that begin anew at the end.
+    """Whether what an iteration adds to is what the iteration before left, but for iterations that begin anew
+    at the end.
 
-    ``total += loss; if i % 100 == 0: print(total); total = 0``: the few passes that are run may be those.
+    ``total += loss; if i % 100 == 0: print(total); total = 0``: the few iterations that are run may be those.
     """
     if not isinstance(node.site, ast.AugAssign) or not node.loops or node.site.lineno <= 0:
         return False
@@ -267,7 +271,7 @@ def _goes_on(program: Program, node: Node) -> bool:
 
 
 def _loop(older: Node, node: Node) -> ast.AST | None:
-    """The loop of which ``older`` belongs to an earlier pass than ``node``, if there is one."""
+    """The loop of which ``older`` belongs to an earlier iteration than ``node``, if there is one."""
     for (mine, number), (its, before) in zip(node.loops, older.loops):
         if mine is not its:
             return None
@@ -334,7 +338,7 @@ def _listed(run: Run) -> Iterator[tuple[Stored, ast.expr, Node]]:
 
 
 def _grows(program: Program, run: Run, stored: Stored) -> bool:
-    """Whether a list holds more of this from pass to pass."""
+    """Whether a list holds more of this from iteration to iteration."""
     others = [
         other
         for other in run.stored
@@ -343,8 +347,8 @@ def _grows(program: Program, run: Run, stored: Stored) -> bool:
     again = [other for other in others if _apart(other.loops, stored.loops)]
     if again:
         return any(other.held > stored.held or not isinstance(stored.into, Sequence) for other in again)
-    # Of a loop over epochs one pass shows it all: the list is older than that. A loop over the parts of a
-    # network has no passes.
+    # Of a loop over epochs one iteration shows it all: the list is older than that. A loop over the parts of
+    # a network has no iterations.
     into, iterations = stored.into, [loop for loop, _ in stored.loops]
     loops = [at for at in program.ancestors(stored.expression) if isinstance(at, LOOPS)]
     parts = sum(loop not in iterations for loop in loops)
@@ -357,7 +361,7 @@ def _grows(program: Program, run: Run, stored: Stored) -> bool:
 
 
 def _apart(one: LoopContext, other: LoopContext) -> bool:
-    """Whether these are two passes of one loop, which is no short one."""
+    """Whether these are two iterations of one loop, which is no short one."""
     for (mine, first), (its, second) in zip(one, other):
         if mine is not its:
             return False
@@ -369,7 +373,7 @@ def _apart(one: LoopContext, other: LoopContext) -> bool:
 def _for_a_backward(program: Program, run: Run, stored: Stored, expression: ast.expr, node: Node) -> bool:
     """Whether what is listed is walked by way of the list.
 
-    It is not if it was walked before. Later in the same pass it may be walked by its own name.
+    It is not if it was walked before. Later in the same iteration it may be walked by its own name.
     """
     text = ast.unparse(expression)
     for event in backwards(run):

@@ -1,38 +1,42 @@
-"""Two losses are backpropagated through one graph, and the first backward has freed it.
+"""Two backward calls go through the same graph, and the first one has freed it.
+Autograd raises "Trying to backward through the graph a second time".
 
     loss_a.backward()          =>   (loss_a + loss_b).backward()
     loss_b.backward()
     optimizer.step()                optimizer.step()
 
-Autograd frees what a graph saved as soon as a backward has used it; the second backward raises "Trying to
-backward through the graph a second time".
+Autograd frees what a graph has saved as soon as a backward has used it.
 
 Which repair:
 
-* one optimizer (or none) consumes both gradients, and nothing looks at or clears gradients in between:
-  the losses are summed into one backward. The gradients are those of two backwards but for rounding;
-  A loop that does nothing but differentiate them becomes one backward of their sum;
-* what leads only to parameters whose gradients of the second loss nobody ever consumes (a target that other
-  networks compute) is detached where that loss uses it;
+* one optimizer (or none) uses both gradients, and nothing looks at or clears gradients in between: the
+  losses are summed into one backward. The gradients are those of two backwards but for rounding; A loop that
+  does nothing but differentiate them becomes one backward of their sum;
+* what leads only to parameters whose gradients of the second loss no optimizer ever uses (a target that
+  other networks compute) is detached where that loss uses it;
 * where one loss mixes a network of its own with the network that the other loss trains, and each network has
   its own optimizer (an actor's loss whose advantage carries the critic's graph), what comes from the latter
   is detached in it. If both losses are meant for that network, or one optimizer has both networks, the graph
-  is kept or the losses are summed: a choice for the author, and a fix that is not safe. Offered first, if the
-  other loss takes the same thing for a constant (returns of which the advantage is a part), is the detach;
-* otherwise `retain_graph=True` goes on all but the last traversal, so that each gradient arrives at its
-  own moment, if it is certain that both losses are meant for what they share: one optimizer consumes both,
-  and nobody throws either away;
+  is kept or the losses are summed: a choice for the author, and a fix that is not safe. Offered first, if
+  the other loss takes the same thing for a constant (returns of which the advantage is a part), is the
+  detach;
+* otherwise `retain_graph=True` goes on all but the last backward, so that each gradient arrives at its own
+  time, if it is certain that both losses are meant for what they share: one optimizer uses both, and nobody
+  throws either away;
 * what is computed before a loop, or before a closure that an optimizer calls again (`LBFGS`), of parameters
-  that an optimizer moves, is computed in each pass or call, if nothing else reads it;
-* what a network computes once before a loop, and every pass goes through, is detached where the pass uses
-  it, if no optimizer owns that network's parameters and nobody looks at their gradients (features of a
-  picture that is imitated, a target from a network that is only followed).
+  that an optimizer moves, is computed in every iteration or call, if nothing else reads it;
+* what a network computes once before a loop, and every iteration goes through, is detached where the
+  iteration uses it, if no optimizer owns that network's parameters and nothing reads their gradients
+  (features of a picture that is imitated, a target from a network that is only followed).
 
-A graph that is traversed twice because a loss leaked into another network, or because a prediction or a
+A graph that is gone through twice because a loss leaked into another network, or because a prediction or a
 state was kept too long, is not repaired here: retaining it would hide that mistake (see undetached-fake,
 stale-forward, carried-hidden-state, requires-grad-input).
 
-By hand: where both losses are meant for the same parameters, add them and call backward once; where one is
+When not to fix it: where one of the losses should not train what both share: do not keep the graph then,
+detach it there.
+
+By hand: where both losses should train what they share, add them and call backward once; where one should
 not, detach what they share before it.
 
 Effect: repairs, or changes where keeping the graph is a choice.
@@ -86,31 +90,31 @@ def find(program: Program) -> Iterator[Finding]:
             assert isinstance(event.site, ast.Call)
             first = event.failure.culprit
             loss = receiver(program, event)
-            again = "this same call" if first.site is event.site else f"`{receiver(program, first)}`"
-            message = f"the graph of `{loss}` was freed by the backward of {again}"
+            same = first.site is event.site
+            by = "an earlier run of this line" if same else f"the backward of `{receiver(program, first)}`"
+            message = f"the graph of `{loss}` has already been freed by {by}"
             notes = [
                 note(first.site, "this backward frees the graph"),
-                note(event.site, "this one goes through it again: autograd raises"),
+                note(event.site, "this backward goes through it again: autograd raises"),
             ]
             advice = ""
             if set(first.roots) == set(event.roots):
-                advice = f"compute `{loss}` anew before it is differentiated again"
+                advice = f"compute `{loss}` again before its second backward"
             if diagnose(run, event) is Diagnosis.OUTSIDE:
-                advice = (
-                    "compute it anew in each pass of the loop, or detach it if it is a constant of the loss"
-                )
+                advice = "compute it inside the loop, or detach it if this loss should not train it"
                 message = (
-                    f"`{loss}` goes through a graph that is built before the loop and freed in its first pass"
+                    f"`{loss}` goes through a graph that is built before the loop and freed by the backward "
+                    "of the first iteration"
                 )
-                notes = [note(event.site, "every pass goes through it: the second one raises")]
+                notes = [note(event.site, "every iteration goes through it: the second one raises")]
                 notes[:0] = [
                     note(place, "computed once, before the loop") for place in _origin(program, event)
                 ]
             elif (function := called_again(program, event)) is not None:
-                advice = f"compute it anew in `{function.name}`, or detach it if it is a constant of the loss"
+                advice = f"compute it inside `{function.name}`, or detach it if this loss should not train it"
                 message = (
-                    f"`{loss}` goes through a graph that is built before `{function.name}` and freed by the "
-                    "first call of it"
+                    f"`{loss}` goes through a graph that is built before `{function.name}` and freed by its "
+                    "first call"
                 )
                 notes = [note(event.site, "every call goes through it: the second one raises")]
             yield Finding(
@@ -143,7 +147,8 @@ def _origin(program: Program, event: Backward) -> list[ast.expr]:
 
 
 def _of_a_network(run: Run, event: Backward) -> bool:
-    """Whether what was computed before the loop, and is traversed in each pass, is a network's output."""
+    """Whether what was computed before the loop, and is traversed in each iteration, is a network's
+    output."""
     if diagnose(run, event) is not Diagnosis.OUTSIDE:
         return False
     assert event.failure is not None
@@ -157,7 +162,7 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     claim = Claim("E1", line(event.site))
     idle = _idle(run, event)
     if event.failure.node in idle:
-        what = "detach {}, behind which nobody uses a gradient of the loss"
+        what = "detach {}: no optimizer uses the gradients that this loss sends through it"
         yield from _as_fix(_detached(program, event, event.visited.keys() - idle, idle), what, claim)
         return
     if diagnose(run, event) is Diagnosis.OUTSIDE:
@@ -204,10 +209,10 @@ def _joined(program: Program, run: Run, group: list[Backward]) -> Iterator[tuple
     """How all losses of a group can go through their common graph."""
     summed = _summed(program, run, group)
     if summed is not None:
-        yield "sum the losses into one backward", summed
+        yield "call backward once, on the sum of the losses", summed
     kept = _kept(program, group)
     if kept is not None:
-        yield "keep the graph for the later backward", kept
+        yield "keep the graph for the later backward (`retain_graph=True`)", kept
 
 
 def _kept(program: Program, group: list[Backward]) -> list[Edit] | None:
@@ -326,7 +331,7 @@ def _one_for_all(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     unsure = _doubt(run, group) is not None
     claim = Claim("E1", line(event.site))
     yield Fix(
-        "sum the losses into one backward",
+        "call backward once, on the sum of the losses",
         Effect.CHANGES if unsure else Effect.REPAIRS,
         tuple(edits),
         claim._replace(unchanged=()) if unsure else claim,
@@ -399,7 +404,7 @@ def _idle(run: Run, event: Backward) -> set[Node]:
 
 
 def _group(run: Run, event: Backward) -> list[Backward]:
-    """All traversals of the graph in this pass, in order, each call once."""
+    """All traversals of the graph in this iteration, in order, each call once."""
     assert event.failure is not None
     first = event.failure.culprit
     shared = {n for n in event.visited if isinstance(first, Backward) and n in first.visited}

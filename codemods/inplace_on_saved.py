@@ -1,13 +1,14 @@
-"""An operation in place overwrites what another operation has saved for its backward.
+"""An in-place operation modifies a value that another operation has saved for its backward.
+Autograd raises "one of the variables needed for gradient computation has been modified by an inplace
+operation".
 
     rate = layer(x).exp()        rate = layer(x).exp()
     rate += 1               =>   rate = rate + 1
     rate.mean().backward()       rate.mean().backward()
 
 The derivative of an exponential, a sigmoid, a relu, a softmax, a square root and others is computed from
-their results, that of a product from its factors. A change in place moves the version of that memory, and
-the backward raises "one of the variables needed for gradient computation has been modified by an inplace
-operation". So does a layer that works in place behind one of these:
+their results, that of a product from its factors. The same happens where a layer after one of these works in
+place:
 
     nn.Sequential(                                  nn.Sequential(
         nn.Linear(4, 4),                                nn.Linear(4, 4),
@@ -15,24 +16,26 @@ operation". So does a layer that works in place behind one of these:
         nn.Dropout(0.5, inplace=True),      =>          nn.Dropout(0.5),
     )                                               )
 
-What a linear layer, a convolution, a normalisation, a dropout or a leaky relu gives may be overwritten: they
-save what they were given. (That is also why the usual relu in place behind one of them is right. Behind
+What a linear layer, a convolution, a normalization, a dropout or a leaky relu gives may be overwritten: they
+save what they were given. (That is also why the usual relu in place after one of them is right. After
 another relu in place it is not.) Dropout changes nothing in evaluation, or at a probability of zero.
+
+When not to fix it: where other code needs the tensor itself to change. Then clone what is saved.
 
 Preconditions of a fix:
 
 * the change is an augmented assignment to a variable, a method like ``x.add_(y)``, an assignment to an item
   or a slice, or ``inplace=True`` in a call or where a layer is made in this file;
-* nobody reads the overwritten memory afterwards but through the result of the change: it is handed on from
+* nothing reads the overwritten memory afterwards but through the result of the change: it is handed on from
   layer to layer, or it is a variable that was assigned in the same block before, from something that is
-  computed and no view, which nothing else has got hold of, and which is rebound or not read again. Of a layer
-  this holds for every call of it: ``self.relu(x)`` as a statement of its own is there to change ``x``.
+  computed and no view, which nothing else has got hold of, and which is rebound or not read again. Of a
+  layer this holds for every call of it: ``self.relu(x)`` as a statement of its own is there to change ``x``.
 
 An item or a slice of such a variable (``h[:, 0] = ...``) is written into a clone. Where somebody else may
 hold the memory, in a view, a list, an attribute or by another name, and where a loop fills a tensor step by
 step, the change has to stay one in place. There what is saved is a copy: the operand (``net(seq.clone())``)
-or the result (``torch.sigmoid(x).clone()``) of the operation that saves it. Nothing is told where a parameter
-is changed: see stale-forward.
+or the result (``torch.sigmoid(x).clone()``) of the operation that saves it. Nothing is reported where a
+parameter is changed: see stale-forward.
 
 By hand: compute a new tensor (`x = x * 2` for `x *= 2`, `torch.stack` of a list for items that are written
 one by one), or write into a copy (`x = x.clone()`).
@@ -88,14 +91,14 @@ def find(program: Program) -> Iterator[Finding]:
             place = change.site if layer is None else layer
             # The layers of a Sequential are all called where it is called.
             places = [(saved, "saved here for the backward")] if saved is not change.site else []
-            places += [(change.site, "overwritten here"), (event.site, "needed here: autograd raises")]
+            places += [(change.site, "modified in place here"), (event.site, "needed here: autograd raises")]
             fixes = offered(_fixes(program, event))
             if line(place) <= 0 or (line(change.site) <= 0 and not fixes):
                 continue  # It happens in another module, which is not to be told unless it is mended here.
             assert isinstance(place, (ast.expr, ast.stmt))
             yield Finding(
                 "inplace-on-saved",
-                f"`{shown(program, place)}` overwrites what the backward of "
+                f"in-place operation `{shown(program, place)}` modifies a value that the backward of "
                 f"`{receiver(program, event)}` needs",
                 Span.of(place),
                 tuple(note(place, words) for place, words in places if line(place) > 0),
@@ -144,7 +147,9 @@ def _fixes(program: Program, event: Backward) -> Iterator[Fix]:
     if copied:
         texts = ", ".join(dict.fromkeys(f"`{shown(program, expression)}`" for expression in copied))
         edits = [ReplaceExpression(Span.of(e), call_method(program.segment(e), e, "clone")) for e in copied]
-        yield Fix(f"clone {texts}, so that what is saved stays as it is", Effect.REPAIRS, tuple(edits), claim)
+        yield Fix(
+            f"clone {texts}, so that the saved value stays as it is", Effect.REPAIRS, tuple(edits), claim
+        )
 
 
 def _copied(program: Program, event: Backward) -> list[ast.expr]:
@@ -330,7 +335,7 @@ def _read_later(program: Program, statement: ast.stmt, name: str) -> bool:
         place = block.index(at) if at in block else 0
         following = block[place + 1 :]
         if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
-            following = [*following, *block[:place]]  # in the next pass
+            following = [*following, *block[:place]]  # in the next iteration
             if isinstance(outer, ast.While) and _reads(outer.test, name):
                 return True
         for other in following:

@@ -1,39 +1,43 @@
-"""A tensor that collects a gradient is written in place while graphs are recorded.
+"""A tensor that requires grad is modified in place outside of `no_grad`.
+Autograd raises "a leaf Variable that requires grad is being used in an in-place operation", or "a view of a
+leaf Variable ..." where a part of it is modified (`weight[0] = 0`).
 
     loss.backward()                         loss.backward()
     w -= rate * w.grad                =>    with torch.no_grad():
     w.grad.zero_()                              w -= rate * w.grad
                                             w.grad.zero_()
 
-Autograd raises "a leaf Variable that requires grad is being used in an in-place operation", or "a view of a
-leaf Variable ..." where a part of it is written (`weight[0] = 0`). What is written into a weight is no part
-of what the next loss is computed of, so no graph is to be recorded of it:
+The update of a weight is no part of what the next loss is computed from, so no graph should record it:
 
     for p in net.parameters():              with torch.no_grad():
         p.add_(p.grad, alpha=-rate)   =>        for p in net.parameters():
                                                     p.add_(p.grad, alpha=-rate)
 
-What is data, and requires a gradient for another reason or for none, is computed anew instead:
+What is data, and requires a gradient for another reason or for none, is computed as a new tensor instead:
 
     def forward(self, x):                   def forward(self, x):
         x.mul_(2).sub_(1)             =>        x = x.mul(2).sub(1)
 
+When not to fix it: where a gradient should flow through the update (unrolled optimization). Then compute a
+new tensor.
+
 Preconditions of a fix:
 
 * under `no_grad`: what is written belongs to a network, is a `Parameter`, is owned by an optimizer, or its
-  gradient is read; or it has just been made, and nothing is computed of it yet. What is written into it has
-  no graph; or one that leads to weights alone, by no call of a network, and all of these are owned by the
-  optimizer that owns what is written: whoever shifts one weight by another one does not train through that.
+  gradient is read; or it has just been made, and nothing is computed from it yet. What is written into it
+  has no graph; or one that leads to weights alone, by no call of a network, and all of these are owned by
+  the optimizer that owns what is written: whoever shifts one weight by another one does not train through
+  that.
 * out of place: a variable is changed that holds data, by an augmented assignment or by methods whose names
-  end in an underscore, and nobody reads the values of that tensor afterwards by another variable: a caller
+  end in an underscore, and nothing reads the values of that tensor afterwards by another variable: a caller
   that has handed it in may ask for its gradient only;
 * where items of data are filled with what has a graph, `requires_grad=True` goes where the data is made.
 
-Nothing is told where graphs may be switched off by what is not known, where the error is expected, and of a
-network that cannot be seen unless an optimizer owns it: it may be frozen.
+Nothing is reported where graphs may be switched off by what is not known, where the error is expected, and
+of a network that cannot be seen unless an optimizer owns it: it may be frozen.
 
-By hand: put a change of weights under `with torch.no_grad():`; of data, compute a new tensor
-(`x = x * 2` for `x *= 2`), or do not ask for its gradient.
+By hand: put updates of weights under `with torch.no_grad():`; for data, compute a new tensor (`x = x * 2`
+for `x *= 2`), or create it without `requires_grad=True`.
 
 Effect: repairs.
 
@@ -101,12 +105,12 @@ def _finding(program: Program, written: Written) -> Finding:
     assert isinstance(site, (ast.expr, ast.stmt))
     (first, *_) = written.leaves
     name = shown(program, _target(site))
-    notes = [note(site, "autograd raises here: this is recorded, and changes what collects a gradient")]
+    notes = [note(site, "autograd raises here: gradients are enabled, and this modifies a leaf")]
     if line(first.created or site) > 0 and isinstance(first.created, ast.expr):
         notes.insert(0, note(first.created, "this requires grad"))
     return Finding(
         "leaf-written-in-place",
-        f"`{name}` requires grad, and is changed in place while graphs are recorded",
+        f"`{name}` requires grad, and is modified in place outside of `no_grad`",
         Span.of(site),
         tuple(notes),
         offered(_fixes(program, written)),
@@ -150,7 +154,7 @@ def _fixes(program: Program, written: Written) -> Iterator[Fix]:
     made = [asking(leaf) for leaf in written.leaves]
     if isinstance(target, ast.Subscript) and written.change.sources and all(made):
         edits = tuple(not_asking(program, call) for call in made if call is not None)
-        yield Fix("fill a tensor that does not ask for a gradient", Effect.REPAIRS, edits, claim)
+        yield Fix("create the tensor without `requires_grad=True`", Effect.REPAIRS, edits, claim)
 
 
 def _whole(program: Program, call: ast.Call) -> ast.Expr | None:
@@ -252,7 +256,7 @@ def _under_no_grad(program: Program, statement: ast.stmt, target: ast.expr, clai
         last = _last_like_it(program, statement, target)
     code = f"{torch}.no_grad()"
     edit = Enclose(Span.of(around), code, None if last is around else Span.of(last))
-    yield Fix(f"change it within {code}", Effect.REPAIRS, (edit,), claim)
+    yield Fix(f"modify it under {code}", Effect.REPAIRS, (edit,), claim)
 
 
 def _calm_around(program: Program, statement: ast.stmt) -> ast.stmt:

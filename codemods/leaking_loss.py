@@ -1,4 +1,5 @@
-"""An optimizer's step consumes what another optimizer's loss has left in its network.
+"""An optimizer's step also uses gradients that the loss of another optimizer has added to its parameters.
+Nothing raises. In a GAN the discriminator is trained towards being fooled, as much as away from it.
 
     og.zero_grad()                       og.zero_grad()
     od.zero_grad()                       od.zero_grad()
@@ -10,31 +11,31 @@
     od.step()                            og.step()
                                          od.step()
 
-The generator's loss goes through the discriminator to the generator, and leaves gradients in both. Where
-nothing clears the discriminator's before it is stepped, it moves along the sum of both: towards being
-fooled, as much as away from it. Nothing raises.
+The generator's loss goes through the discriminator to the generator, and adds gradients to both. Where
+nothing clears the discriminator's before its step, that step uses the sum of both.
+
+When not to fix it: where the other loss should train this network as well.
 
 Preconditions:
 
-* a step certainly consumes two losses of different backward calls of its pass;
-* the one goes through a network of this optimizer to one that another optimizer moves, whose step consumes
-  it;
+* a step certainly uses two losses of different backward calls of its iteration;
+* the one goes through a network of this optimizer to one that another optimizer moves, whose step uses it;
 * the other is for this optimizer alone, and calls the same network on something that the other network has
   computed and that was detached, or computed without a graph: for this step, that is a constant;
-* the other optimizer does not step between the two (see misplaced-zero-grad), this one does not consume its
+* the other optimizer does not step between the two (see misplaced-zero-grad), this one does not use its
   gradients again and again (see missing-zero-grad), the two do not step on each other's losses (see
-  wrong-optimizer), and nobody looks at gradients in between.
+  wrong-optimizer), and nothing reads gradients in between.
 
 Two optimizers may have parameters in common: an encoder that is trained with its decoder, and against a
-discriminator. Where the one has stepped on its loss, and the other one's loss is differentiated after that,
-the second step consumes both losses, the first one for the second time.
+discriminator. Where the one has stepped on its loss, and the other one's loss is backpropagated after that,
+the second step uses both losses, the first one for the second time.
 
 The gradients are cleared before the first backward of the optimizer's own losses, if the other loss comes
-before it and the step waits for no further passes: what was accumulated on purpose would be cleared as well.
-Else the other loss is told for whose parameters it is: `g_loss.backward(inputs=list(G.parameters()))`.
+before it and the step waits for no further iterations: what was accumulated on purpose would be cleared as
+well. Else the other loss is told for whose parameters it is: `g_loss.backward(inputs=list(G.parameters()))`.
 
-By hand: step before the other loss is differentiated, on a fresh forward, or say where its gradients are
-wanted: `g_loss.backward(inputs=list(G.parameters()))`.
+By hand: step before the backward of the other loss, on a fresh forward, or restrict that backward:
+`g_loss.backward(inputs=list(G.parameters()))`.
 
 Effect: changes.
 
@@ -197,15 +198,15 @@ def _finding(program: Program, leak: Leak) -> Finding:
     other = stepped(program, leak.meant_for, leak.own.site) or "another optimizer"
     foreign, own = receiver(program, leak.foreign), receiver(program, leak.own)
     notes: list[Note] = [
-        note(leak.foreign.site, f"`{foreign}` is for `{other}`, and leaves gradients on its way there"),
+        note(leak.foreign.site, f"`{foreign}` is for `{other}`, and adds gradients for `{name}` as well"),
         note(leak.own.site, f"the gradients of `{own}` are added to these"),
-        note(leak.step.site, f"`{name}` consumes both"),
+        note(leak.step.site, f"`{name}` uses the sum of both"),
     ]
     fixes = offered(_cleared(program, leak))
     if not fixes:
-        choices = f"step `{name}` before, or give this backward `inputs=`"
+        choices = f"step `{name}` before this, or pass `inputs=` to this backward"
         notes.append(note(leak.foreign.site, choices))
-    message = f"`{name}.step()` consumes what `{foreign}` has left, which is `{other}`'s loss"
+    message = f"`{name}.step()` also uses gradients from `{foreign}`, which is the loss of `{other}`"
     assert isinstance(leak.step.site, ast.Call)
     return Finding("leaking-loss", message, Span.of(leak.step.site), tuple(notes), fixes)
 
@@ -217,10 +218,10 @@ def _cleared(program: Program, leak: Leak) -> Iterator[Fix]:
     at_once = conditional_steps.place(program, leak.own, leak.step) is True
     if name is not None and at_once and leak.foreign.serial < leak.own.serial:
         edit = insert(program.statement(leak.own.site), "before", f"{name}.zero_grad()")
-        yield Fix("clear what the other loss has left", Effect.CHANGES, (edit,), claim)
+        yield Fix("clear the gradients of the other loss first", Effect.CHANGES, (edit,), claim)
     elif not set(leak.meant_for.owned()) & set(leak.step.optimizer.owned()):
         restricted = only_for(program, leak.foreign, leak.meant_for, calls_in(leak.foreign.visited))
         if restricted is not None:
             other = receiver(program, leak.foreign)
-            words = f"give the gradients of `{other}` to its own optimizer alone"
+            words = f"restrict the backward of `{other}` to the parameters of its own optimizer"
             yield Fix(words, Effect.CHANGES, (restricted,), claim)

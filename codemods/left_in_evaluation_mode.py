@@ -1,4 +1,6 @@
-"""A network goes on training in evaluation mode: nothing undoes the `eval()` of an evaluation.
+"""A network goes on training in eval mode: nothing calls `train()` after the evaluation.
+Dropout drops nothing, and batch normalization uses its running statistics, which no longer change. Nothing
+raises, and as a rule the network learns worse.
 
     net.train()                            for epoch in range(epochs):
     for epoch in range(epochs):                net.train()
@@ -8,23 +10,25 @@
         net.eval()                             net.eval()
         evaluate(net)                          evaluate(net)
 
-`eval()` stays in force until `train()` is called. From the second pass on, dropout drops nothing and batch
-normalisation takes its running statistics, which stand still, for those of the batch. Nothing raises: the
-network trains on, without the regularisation it was given, and as a rule worse.
+`eval()` stays in force until `train()` is called. From the second iteration on, the network trains without
+the regularization that it was given.
+
+When not to fix it: where the statistics of a pretrained network are frozen on purpose. Then call `eval()` in
+every iteration, before the loss.
 
 Preconditions:
 
-* a pass of a loop computes something with the network before it puts the network into evaluation mode; the
-  next pass computes the same in evaluation mode, and differentiates it; or a function that has put it into
+* an iteration of a loop computes something with the network before it puts the network into eval mode; the
+  next iteration computes the same in eval mode, and differentiates it; or a function that has put it into
   that mode, and has run it for an evaluation, is over when it is called there (an agent that acts, and then
   learns), and nothing else has put it into that mode before. No step has then seen the right mode, so that
   running it cannot prove the repair;
 * nothing that the model cannot see gets hold of the network in between;
-* something in the network depends on the mode: dropout, a normalisation with running statistics, a
+* something in the network depends on the mode: dropout, a normalization with running statistics, a
   transformer, a class that asks for `self.training`, or a part that is not known.
 
-Who freezes the statistics of a pretrained network on purpose calls `eval()` before the loss, in each pass, or
-on parts of it: of that nothing is said.
+Who freezes the statistics of a pretrained network on purpose calls `eval()` before the loss, in every
+iteration, or on parts of it: of that nothing is said.
 
 `train()` is put in front of the phase that trains: the outermost statement of the loop that does and does not
 evaluate. Effect: changes.
@@ -53,7 +57,7 @@ from gradfix.rules.edits import insert, names_bound, names_read, network, note, 
 
 @dataclass(eq=False)
 class Left:
-    """Networks that are put into evaluation mode in one pass of a loop, and train so in the next."""
+    """Networks that are put into evaluation mode in one iteration of a loop, and train so in the next."""
 
     loop: ast.For | ast.While | ast.AsyncFor
     changes: dict[ast.AST, ModeChange] = field(default_factory=dict)
@@ -61,7 +65,7 @@ class Left:
     calls: dict[ast.AST, ModuleCall] = field(default_factory=dict)
     """Where they train, by place."""
     before: bool = False
-    """Whether the first pass trains so as well: an evaluation before it has left them in that mode."""
+    """Whether the first iteration trains so as well: an evaluation before it has left them in that mode."""
     shared: bool = False
     """Whether such a place is in a function that evaluation calls as well."""
 
@@ -72,7 +76,7 @@ class Left:
 
 
 def find(program: Program) -> Iterator[Finding]:
-    """Report each loop whose passes leave networks in evaluation mode that the next pass trains."""
+    """Report each loop whose iterations leave networks in evaluation mode that the next iteration trains."""
     survey = cache(left_in_evaluation)
     for entry in program.entries:
         seen = [left for run in entry.runs for left in survey(run).values()]
@@ -87,7 +91,7 @@ def find(program: Program) -> Iterator[Finding]:
 
 
 def left_in_evaluation(run: Run) -> dict[Hashable, Left]:
-    """By loop: what its passes leave in evaluation mode, and train in that mode afterwards."""
+    """By loop: what its iterations leave in evaluation mode, and train in that mode afterwards."""
     found: dict[Hashable, Left] = {}
     alike: dict[tuple[ast.AST, object], list[ModuleCall]] = {}
     for call in run.module_calls:
@@ -152,7 +156,7 @@ def _loop_after(mode: ModeChange, call: ModuleCall) -> ast.For | ast.While | ast
 def _evaluated(run: Run, seen: list[Left]) -> set[ast.AST]:
     """Where networks are put into evaluation mode, as far as it matters to what runs have shown.
 
-    An evaluation after the loop is none of its passes'.
+    An evaluation after the loop is none of its iterations'.
     """
     loops = {left.loop for left in seen}
     before = {site for left in seen if left.before for site in left.changes}
@@ -165,7 +169,8 @@ def _evaluated(run: Run, seen: list[Left]) -> set[ast.AST]:
 
 
 def _loop_between(earlier: ModuleCall, later: ModuleCall) -> ast.For | ast.While | ast.AsyncFor | None:
-    """The loop in whose passes two calls differ, if they are in the same passes of all loops around it."""
+    """The loop in whose iterations two calls differ, if they are in the same iterations of all loops around
+    it."""
     for (loop, number), (other, later_number) in zip(earlier.loops, later.loops):
         if loop is not other:
             return None
@@ -175,7 +180,7 @@ def _loop_between(earlier: ModuleCall, later: ModuleCall) -> ast.For | ast.While
 
 
 def _may_be_last(program: Program, left: Left) -> bool:
-    """Whether the `eval()` waits for a pass whose number is not known: the last one, say."""
+    """Whether the `eval()` waits for an iteration whose number is not known: the last one, say."""
     counters = set() if isinstance(left.loop, ast.While) else names_bound(left.loop.target)
     for node in ast.walk(left.loop):
         if isinstance(node, ast.AugAssign):
@@ -213,13 +218,13 @@ def _finding(program: Program, left: Left) -> Finding:
     names = list(dict.fromkeys(shown(program, network(call)) for call in calls))
     several = " and ".join(f"`{name}`" for name in names)
     goes = "goes" if len(names) == 1 else "go"
-    how = "the first pass trains in training mode, the next ones in evaluation mode"
-    how = "this trains in evaluation mode" if left.before else how
+    how = "the first iteration runs in train mode, later ones in eval mode"
+    how = "this trains in eval mode" if left.before else how
     notes = [
-        *(note(site, "evaluation mode begins here, and nothing ends it") for site in left.changes),
+        *(note(site, "eval mode begins here, and nothing switches back") for site in left.changes),
         *(note(call.site, how) for call in calls),
     ]
-    message = f"{several} {goes} on training in evaluation mode: nothing calls `train()` again"
+    message = f"{several} {goes} on training in eval mode: nothing calls `train()` after the evaluation"
     assert isinstance(left.first, ast.Call)
     fixes = offered(_back_to_training(program, left))
     return Finding("left-in-evaluation-mode", message, Span.of(left.first), tuple(notes), fixes)
@@ -236,7 +241,7 @@ def _back_to_training(program: Program, left: Left) -> Iterator[Fix]:
         place = _phase(program, left, call)
         edits.setdefault(insert(place, "before", f"{program.segment(network(call))}.train()"))
     claim = Claim(unchanged=(), same_forwards=False, steady_modes=True, losses="other")
-    yield Fix("return to training mode", Effect.CHANGES, tuple(edits), claim)
+    yield Fix("switch back to train mode", Effect.CHANGES, tuple(edits), claim)
 
 
 def _phase(program: Program, left: Left, call: ModuleCall) -> ast.stmt:

@@ -1,27 +1,29 @@
-"""One loss is backpropagated twice before the step that consumes it.
+"""One loss is backpropagated twice before the step that uses it.
+Its gradient counts double, or the second call raises "Trying to backward through the graph a second time".
 
     loss.backward()        =>   loss.backward()
     loss.backward()             optimizer.step()
     optimizer.step()
 
-The gradients of both calls add up, so that this loss counts double. Without `retain_graph=True` the second
-call raises "Trying to backward through the graph a second time"; the flag, which the error suggests, only
-hides that. It happens where a helper or a criterion calls `backward` as well, and where a running sum that
-has been backpropagated goes on being added to: the second backward has the terms of the first in it.
+The gradients of both calls add up. `retain_graph=True`, which the error suggests, only hides that. It
+happens where a helper or a criterion calls `backward` as well, and where a running sum goes on being added
+to after it was backpropagated: the second backward contains the terms of the first.
+
+When not to fix it: where the loss should count double, which `(2 * loss).backward()` says more clearly.
 
 Preconditions:
 
-* both calls differentiate one term: a loss is taken apart as far as it is a sum, so that `a + b` and
-  `b + c` have `b` in common;
-* nothing clears the gradients between the two calls. Where nothing raises, a step certainly consumes both,
-  and the second call does not weigh the term differently (`(0.1 * loss).backward()` is a decision; the scale
-  of a `GradScaler`, or `loss / accumulated` in both, is none).
+* both calls differentiate one term: a loss is taken apart as far as it is a sum, so that `a + b` and `b + c`
+  have `b` in common;
+* nothing clears the gradients between the two calls. Where nothing raises, a step certainly uses both, and
+  the second call does not scale the term differently (`(0.1 * loss).backward()` is a decision; the scale of
+  a `GradScaler`, or `loss / accumulated` in both, is none).
 
 The call is dropped only where it is certainly the slip: the same statement twice, one directly after the
 other. Otherwise there is a choice that only its author can make, and the finding names it: drop one of the
-two calls, make the sum anew, or backpropagate only what has been added.
+two calls, start the sum from zero, or backpropagate only what has been added.
 
-By hand: drop the backward that is one too many, or begin the sum anew after the first; retain_graph=True
+By hand: drop the backward that is one too many, or start the sum from zero after the first; retain_graph=True
 would only hide that the loss counts double.
 
 Effect: repairs where the second call raises, changes where the flag has hidden it.
@@ -112,18 +114,20 @@ def _finding(program: Program, twice: Twice) -> Finding:
     loss, earlier = receiver(program, second), receiver(program, first)
     result = "autograd raises" if second.failure is not None else "its gradient counts double"
     notes = [
-        note(first.site, "this backward has given it to the parameters already"),
-        note(second.site, f"this one adds it once more: {result}"),
+        note(first.site, "this backward has already added its gradient"),
+        note(second.site, f"this one adds it again: {result}"),
     ]
     before = ""
     if step is not None:
         who = stepped(program, step.optimizer) or "the optimizer"
-        notes.append(note(step.site, f"`{who}` consumes both"))
+        notes.append(note(step.site, f"`{who}` uses both"))
         before = f" before `{who}` steps"
     fixes = offered(_dropped(program, twice))
     assert isinstance(second.site, ast.Call)
     still = (
-        f"with `{earlier}` still in it" if earlier != loss else f"with line {line(first.site)}'s still in it"
+        f"with `{earlier}` still in it"
+        if earlier != loss
+        else f"with that of line {line(first.site)} still in it"
     )
     again = "twice" if _same(first, second) else still
     message = f"`{loss}` is backpropagated {again}{before}: the gradient of `{earlier}` counts double"
@@ -147,7 +151,10 @@ def _choices(first: Backward, second: Backward, loss: str) -> str:
     """What a person can do where nobody else can decide."""
     if _same(first, second):
         return "drop one of the two calls; retain_graph=True would only hide that it counts double"
-    return f"begin `{loss}` anew after the first backward, or drop that; retain_graph=True would only hide it"
+    return (
+        f"start `{loss}` from zero after the first backward, or drop that backward; retain_graph=True would "
+        "only hide that it counts double"
+    )
 
 
 def _dropped(program: Program, twice: Twice) -> Iterator[Fix]:

@@ -1,23 +1,26 @@
-"""A sum of losses is computed, and a part of it is backpropagated without the rest.
+"""A sum of losses is computed, but only a part of it is backpropagated.
+No parameter gets a gradient from the rest. Nothing raises, and the printed sum looks as if all of it were
+learned.
 
     recon = mse(decoder(z), x)                  recon = mse(decoder(z), x)
     label = cross_entropy(classifier(z), y)     label = cross_entropy(classifier(z), y)
     loss = recon + 0.1 * label             =>   loss = recon + 0.1 * label
     recon.backward()                            loss.backward()
 
-What is added up and not differentiated trains nobody. Nothing raises, and the sum that is printed looks as if
-both were learned; a helper that returns one of the terms where it has computed the sum does the same.
+A helper that returns one of the terms where it has computed the sum does the same.
+
+When not to fix it: where the sum is for the log only.
 
 Preconditions:
 
-* the sum, and the term that is left out, are differentiated nowhere, whichever way conditions go; nothing
-  that the model cannot see has had them in hand, and no caller outside the file gets them;
-* another term of the same sum is differentiated by itself, or with others, in the same pass, and an optimizer
-  consumes what that gives;
+* the sum, and the term that is left out, are backpropagated nowhere, whichever way conditions go; no unknown
+  code has been given them, and no caller outside the file gets them;
+* another term of the same sum is backpropagated by itself, or with others, in the same iteration, and an
+  optimizer uses what that gives;
 * the term that is left out certainly depends, by way of a network, on parameters of that optimizer, and not
-  because it is computed of losses that are differentiated: such a term measures them.
+  because it is computed from losses that are backpropagated: such a term measures them.
 
-Nothing is rewritten: whether the sum was to be differentiated, or to be printed, only its author knows.
+Nothing is rewritten: whether the sum was to be backpropagated, or to be printed, only its author knows.
 
 By hand: backpropagate the sum, or return it; compute what is for the log alone under `torch.no_grad()`.
 
@@ -120,9 +123,10 @@ def _trains(term: Node, optimizer: OptimizerState, losses: set[Node]) -> bool:
 def _finding(program: Program, one: LeftOut) -> Finding:
     loss, whole, left = receiver(program, one.backward), one.whole.site, one.left.site
     assert isinstance(whole, (ast.expr, ast.stmt)) and isinstance(one.backward.site, (ast.expr, ast.stmt))
-    notes = [note(whole, "this sum is never differentiated")]
+    notes = [note(whole, "no backward is called on this sum")]
     if isinstance(left, ast.expr) and line(left) > 0:
-        notes.insert(0, note(left, "this is a part of the sum, and trains nobody"))
-    notes.append(note(one.backward.site, f"`{loss}`, another part of it, is backpropagated without it"))
-    message = f"a part of the sum `{shown(program, whole)}` is backpropagated, and the rest trains nobody"
+        notes.insert(0, note(left, "no parameter gets a gradient from this term of the sum"))
+    notes.append(note(one.backward.site, f"`{loss}`, another term of it, is backpropagated alone"))
+    sum_ = shown(program, whole)
+    message = f"only a part of `{sum_}` is backpropagated: no parameter gets a gradient from the rest"
     return Finding("loss-left-out", message, Span.of(one.backward.site), tuple(notes))

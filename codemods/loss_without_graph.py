@@ -1,34 +1,37 @@
-"""A loss is backpropagated that has lost its graph: no parameter gets anything of it.
+"""`backward()` is called on a loss that has lost its graph: no parameter gets a gradient from it.
+Autograd raises "element 0 of tensors does not require grad and does not have a grad_fn", unless that was
+silenced.
 
     outputs = model(x).detach()                 outputs = model(x)
     loss = criterion(outputs, y)           =>   loss = criterion(outputs, y)
     loss.backward()                             loss.backward()
     optimizer.step()                            optimizer.step()
 
-Autograd raises "element 0 of tensors does not require grad and does not have a grad_fn". Where that was
-silenced by `loss.requires_grad = True`, or by `torch.tensor(loss.item(), requires_grad=True)`, nothing
-raises and nothing learns: the loss is a leaf of its own, and its gradient goes nowhere.
+Where `loss.requires_grad = True`, or `torch.tensor(loss.item(), requires_grad=True)`, has silenced the
+error, nothing raises and nothing learns: the loss is a new leaf, and its gradient goes nowhere.
+
+When not to fix it: where nothing should be trained there. Then drop the backward.
 
 Preconditions:
 
-* all that the loss is computed of is known, and has no graph: what an unknown function gives may have one,
+* all that the loss is computed from is known, and has no graph: what an unknown function gives may have one,
   and nothing is said then. What comes of a data loader, or of what a loop that trains goes over and takes
   apart, is data;
-* something that it is computed of certainly had a graph, which leads to a parameter, and which ends at a
+* something that it is computed from certainly had a graph, which leads to a parameter, and which ends at a
   place that is known: at `detach()`, `.data`, `item()`, `float()`, `numpy()`, in a new tensor, at an
-  operation that has no derivative (`argmax`, `>`, a conversion to integers), or where no graphs are recorded;
-  Of a loss that is a leaf of its own, made of something by `Variable(loss, requires_grad=True)` or told to
-  require a gradient, no more has to be known than that: what it was computed of may be frozen;
+  operation that has no derivative (`argmax`, `>`, a conversion to integers), or where no graphs are
+  recorded; Of a loss that is a leaf of its own, made from something by `Variable(loss, requires_grad=True)`
+  or told to require a gradient, no more has to be known than that: what it was computed from may be frozen;
 * this holds whichever way conditions go, and nothing expects the error;
-* where the loss is a leaf, nobody looks at its gradient, no optimizer owns it, and a step follows.
+* where the loss is a leaf, nothing reads its gradients, no optimizer owns it, and a step follows.
 
 Where the graph ends by `detach()`, `.data`, `item()` or `float()`, that goes. What is put into a new tensor
 by itself is used itself, and tensors that are put together by `torch.tensor([...])` are stacked. What
 silences the error goes as well. An operation without a derivative, a way through numpy and a region without
 graphs have more than one remedy: these are reported.
 
-By hand: compute the loss of what the network gives as it is: of logits or probabilities in place of `argmax`
-or of a comparison, with graphs recorded, and with operations of torch in place of numpy's.
+By hand: compute the loss directly from the output of the network: from logits or probabilities in place of
+`argmax` or of a comparison, with gradients enabled, and with torch operations in place of numpy's.
 
 Effect: repairs.
 
@@ -49,13 +52,13 @@ from gradfix.core.syntax import last_name
 from gradfix.rules.edits import constructed, creating_graph, line, note, offered, receiver, shown, stepped
 
 ENDS = {
-    "detach": "`{of}` has a graph that ends here",
-    "data": "`{of}` has a graph that ends here",
-    "item": "this makes a number of `{of}`, without its graph",
-    "tolist": "this makes numbers of `{of}`, without its graph",
-    "float": "this makes a number of `{of}`, without its graph",
-    "grad": "this gradient has no graph of its own: `create_graph=True` is missing",
-    "numpy": "this makes an array of `{of}`, without its graph",
+    "detach": "the graph of `{of}` ends here",
+    "data": "the graph of `{of}` ends here",
+    "item": "this makes a plain number of `{of}`: its graph ends here",
+    "tolist": "this makes plain numbers of `{of}`: its graph ends here",
+    "float": "this makes a plain number of `{of}`: its graph ends here",
+    "grad": "this gradient has no graph: `create_graph=True` is missing",
+    "numpy": "this makes a numpy array of `{of}`: its graph ends here",
 }
 """What is said of where a graph ends, by what ends it."""
 MAKING = frozenset("tensor as_tensor Tensor FloatTensor DoubleTensor HalfTensor Variable Parameter".split())
@@ -77,15 +80,15 @@ def _finding(program: Program, one: Graphless) -> Finding:
     for leaf in one.leaves:
         if leaf.created is not None and line(leaf.created) > 0 and leaf.created not in _sites(one):
             made = last_name(leaf.created) in MAKING
-            why = "this makes a leaf of its own" if made else "this silences the error"
-            notes.append(note(leaf.created, f"{why}, and gives nobody a graph"))
+            why = "this makes a new tensor" if made else "this silences the error"
+            notes.append(note(leaf.created, f"{why}, but does not bring the graph back"))
     if raises:
-        notes.append(note(site, f"E3 is raised here: `{loss}` has no graph"))
+        notes.append(note(site, f"autograd stops here: `{loss}` has no graph"))
     else:
-        notes.append(note(site, f"`{loss}` has no graph: its gradient goes no further than itself"))
+        notes.append(note(site, f"`{loss}` has no graph: its backward reaches no parameter"))
     if one.step is not None and not raises and line(one.step.site) > 0:
-        notes.append(note(one.step.site, "this step finds no gradient of it"))
-    message = f"`{loss}` is backpropagated and has no graph: it trains nothing"
+        notes.append(note(one.step.site, "this step gets no gradient from it"))
+    message = f"`{loss}` is backpropagated but has no graph: no parameter gets a gradient from it"
     return Finding(
         "loss-without-graph",
         message,
@@ -103,25 +106,25 @@ def _sites(one: Graphless) -> set[ast.AST]:
 
 def _ending(program: Program, cut: Cut) -> str:
     if not cut.recorded:
-        return "this is computed while no graphs are recorded"
+        return "this is computed with gradients disabled"
     of = _operand(cut.site)
     way = ENDS.get(last_name(cut.site))
     if way is not None and of is not None:
         return way.format(of=shown(program, of))
     if last_name(cut.site) in MAKING:
-        return "this makes a new tensor, without the graph of what it is made of"
-    return "this has no derivative: the graph ends here"
+        return "this makes a new tensor: the graph ends here"
+    return "this operation has no derivative: the graph ends here"
 
 
 def _advice(one: Graphless) -> str:
     if not one.cuts:
-        return "compute the loss of what requires a gradient, and leave `requires_grad` alone"
+        return "compute the loss from tensors that require grad, and do not set its `requires_grad`"
     cut = one.cuts[0]
     if not cut.recorded:
-        return "compute what the loss is computed of with graphs recorded, or another loss"
+        return "compute it with gradients enabled, outside of `no_grad`"
     if last_name(cut.site) in ENDS or last_name(cut.site) in MAKING:
-        return "compute the loss with operations of torch, on what still has its graph"
-    return "compute the loss of what this is computed of, by operations that have a derivative"
+        return "compute the loss with torch operations, from tensors that still have their graph"
+    return "compute the loss from the input of this operation, with operations that have a derivative"
 
 
 def _operand(site: ast.AST) -> ast.expr | None:
@@ -153,7 +156,7 @@ def _fixes(program: Program, one: Graphless) -> tuple[Fix, ...]:
     else:
         claim = Claim(unchanged=(), feeds=feeds, losses="rerouted")
     name = stepped(program, optimizer) or "the optimizer"
-    words = f"let `{loss}` keep its graph, so that `{name}` gets its gradients"
+    words = f"let `{loss}` keep its graph, so that `{name}` gets gradients from it"
     return offered([Fix(words, Effect.REPAIRS, tuple(edits), claim)])
 
 

@@ -1,12 +1,13 @@
-"""Gradients are clipped before they are computed, after they were consumed, or while they are still scaled.
+"""Gradients are clipped before they are computed, after they were used, or while they are still scaled.
+The step uses gradients that are not clipped or, with a `GradScaler`, far too small ones.
 
     clip_grad_norm_(net.parameters(), 1.0)   =>   loss.backward()
     loss.backward()                               clip_grad_norm_(net.parameters(), 1.0)
     optimizer.step()                              optimizer.step()
 
-Clipping changes the gradients that are there at that moment. Before the backward these are those of the
-pass before, if any, and after the step they have been consumed: nothing that an optimizer consumes is ever
-clipped. A `GradScaler` multiplies the loss by some thousands, so that what is clipped before
+Clipping changes the gradients that exist at that moment. Before the backward these are those of the previous
+iteration, if any, and after the step they have been used: no step ever uses a clipped gradient. A
+`GradScaler` multiplies the loss by a large factor, so that what is clipped before
 `scaler.unscale_(optimizer)` is clipped far below what was meant, and each step is a tiny one.
 
     scaler.scale(loss).backward()                 scaler.scale(loss).backward()
@@ -14,31 +15,33 @@ clipped. A `GradScaler` multiplies the loss by some thousands, so that what is c
     clip_grad_norm_(net.parameters(), 1.0)   =>   clip_grad_norm_(net.parameters(), 1.0)
     scaler.step(optimizer)                        scaler.step(optimizer)
 
+When not to fix it: where the norm is only measured. Then give it no bound (`float("inf")`).
+
 Preconditions:
 
 * the parameters that are clipped are known, and so are those of the optimizer that steps on them; or one
-  optimizer is all that steps, so that any gradient is for it. `p.grad.clamp_(-1, 1)` for each parameter clips
-  as well;
-* without effect: no step consumes what was clipped there, in any pass of any run: what it holds has been
-  consumed before, and is cleared, or there is nothing. Gradients that a later step waits for are neither;
+  optimizer is all that steps, so that any gradient is for it. `p.grad.clamp_(-1, 1)` for each parameter
+  clips as well;
+* without effect: no step uses what was clipped there, in any iteration of any run: what it holds has been
+  used before, and is cleared, or there is nothing. Gradients that a later step waits for are neither;
 * still scaled: the step is made through the scaler that has scaled the loss, its `unscale_` has not been
   called for the optimizer since, nobody has read or written a gradient in between, and the bound is not
   scaled itself;
-* nothing unknown has had the parameters in hand;
+* no unknown code has been given the parameters;
 * a norm that is only measured, with no bound (`float("inf")`), is left alone.
 
 The statement moves to directly before the step, if it stands in the same loop, and nobody uses the norm that
 it returns before it gets there; a condition that holds it alone (`if args.clip:`) moves with it. Where
 `unscale_` is missing it is inserted, if a scaler steps wherever gradients are clipped. Otherwise nothing is
-rewritten. Nor is it where the next step is another optimizer's, and nothing clips what that one consumes:
-either the place or the network is the wrong one.
+rewritten. Nor is it where the next step is another optimizer's, and nothing clips what that one uses: either
+the place or the network is the wrong one.
 
-By hand: clip directly before the optimizer's step, and behind `scaler.unscale_(optimizer)` where a scaler
+By hand: clip directly before the optimizer's step, and after `scaler.unscale_(optimizer)` where a scaler
 scales the loss.
 
 Effect: changes.
 
-Severity: error. What is consumed is not what was clipped.
+Severity: error. What is used is not what was clipped.
 """
 
 from __future__ import annotations
@@ -110,7 +113,7 @@ def _clips(run: Run) -> bool:
 
 
 def without_effect(run: Run) -> dict[Hashable, Ineffective]:
-    """Clippings after which no step consumes what was clipped, in any pass."""
+    """Clippings after which no step consumes what was clipped, in any iteration."""
     found: dict[Hashable, Ineffective] = {}
     refuted: set[Hashable] = set()
     for clip in of_kind(run, Clip):
@@ -118,7 +121,7 @@ def without_effect(run: Run) -> dict[Hashable, Ineffective]:
         if held is None or _taken(run, clip, held) is not None:
             refuted.add(clip.site)
         elif _pending(run, clip, held):
-            continue  # A further pass may consume it.
+            continue  # A further iteration may consume it.
         elif any(not consumed for entries in held.values() for consumed in entries.values()):
             refuted.add(clip.site)  # It is thrown away, which is another mistake than to clip it.
         else:
@@ -129,7 +132,7 @@ def without_effect(run: Run) -> dict[Hashable, Ineffective]:
 
 
 def still_scaled(run: Run) -> dict[Hashable, Ineffective]:
-    """Clippings of gradients that are divided by the scale only afterwards, in every pass."""
+    """Clippings of gradients that are divided by the scale only afterwards, in every iteration."""
     found: dict[Hashable, Ineffective] = {}
     refuted: set[Hashable] = set()
     for clip in of_kind(run, Clip):
@@ -244,9 +247,9 @@ def _consumed(run: Run, step: Step, leaf: Leaf) -> Collection[Backward]:
 
 
 def _pending(run: Run, clip: Clip, held: Held) -> bool:
-    """Whether some of it is neither consumed later nor cleared: a further pass may still consume it.
+    """Whether some of it is neither consumed later nor cleared: a further iteration may still consume it.
 
-    It does not where each pass clears before it steps.
+    It does not where each iteration clears before it steps.
     """
     loops = _loops(run, clip)
     first = next((s.serial for s in steps(run) if s.loops == loops), 0)
@@ -260,7 +263,7 @@ def _pending(run: Run, clip: Clip, held: Held) -> bool:
 
 
 def _loops(run: Run, clip: Clip) -> LoopContext:
-    """The pass in which something is clipped, of the loops in which optimizers step."""
+    """The iteration in which something is clipped, of the loops in which optimizers step."""
     loops = clip.loops
     while loops and not any(loop is loops[-1][0] for step in steps(run) for loop, _ in step.loops):
         loops = loops[:-1]
@@ -268,7 +271,7 @@ def _loops(run: Run, clip: Clip) -> LoopContext:
 
 
 def _idle(run: Run, clip: Clip, held: Held) -> Ineffective | None:
-    """What a clipping without effect is too early or too late for, in its own pass."""
+    """What a clipping without effect is too early or too late for, in its own iteration."""
     loops = _loops(run, clip)
     mine = [
         s
@@ -303,7 +306,7 @@ def _beside(run: Run, clip: Clip, mine: Step) -> Step | None:
 
 
 def _feeding(run: Run, step: Step, held: Held, since: int) -> Backward | None:
-    """The last backward of a step's pass that computed what it consumes, after some moment."""
+    """The last backward of a step's iteration that computed what it consumes, after some moment."""
     computed = {b for leaf in held for b in _consumed(run, step, leaf)}
     found = [b for b in computed if b.serial > since and b.loops == step.loops]
     return max(found, key=lambda b: b.serial, default=None)
@@ -330,35 +333,37 @@ def _finding(program: Program, one: Ineffective) -> Finding:
     loss = receiver(program, one.backward)
     assert isinstance(one.clip.site, (ast.expr, ast.stmt))
     if one.when == "scaled":
-        message = f"gradients are clipped before they are unscaled for `{name}`"
+        message = (
+            f"gradients are clipped before they are unscaled for `{name}`: its steps become far too small"
+        )
         notes = [
-            note(one.backward.site, f"the gradients of `{loss}` are scaled, by some thousands"),
-            note(one.clip.site, "this clips them as they are"),
+            note(one.backward.site, f"the gradients of `{loss}` are scaled by a large factor"),
+            note(one.clip.site, "this clips the scaled gradients"),
         ]
         if one.unscale is not None:
-            notes.append(note(one.unscale.site, "only this divides them again"))
+            notes.append(note(one.unscale.site, "they are unscaled only here"))
         else:
-            notes.append(note(one.step.site, "only this divides them again, and steps"))
+            notes.append(note(one.step.site, "they are unscaled only here, by the step"))
     elif one.when == "before":
-        message = f"gradients are clipped before the backward that computes what `{name}.step()` consumes"
+        message = f"gradients are clipped before the backward: `{name}.step()` uses them unclipped"
         notes = [
-            note(one.clip.site, "there is nothing here that any step will consume"),
+            note(one.clip.site, "no step uses the gradients that are clipped here"),
             note(one.backward.site, f"this computes the gradients of `{loss}`"),
-            note(one.step.site, "this consumes them unclipped"),
+            note(one.step.site, "this step uses them unclipped"),
         ]
     else:
-        message = f"gradients are clipped after `{name}.step()` has consumed them"
+        message = f"gradients are clipped after `{name}.step()` has used them: the clipping has no effect"
         notes = [
             note(one.backward.site, f"this computes the gradients of `{loss}`"),
-            note(one.step.site, "this consumes them unclipped"),
-            note(one.clip.site, "they are cleared before the next step"),
+            note(one.step.site, "this step uses them unclipped"),
+            note(one.clip.site, "clipped here, and cleared before the next step"),
         ]
     # What is unscaled first is clipped less than in the original.
     clips = constructed(one.run, one.step.optimizer) if one.when != "scaled" else ()
     claim = Claim(unchanged=(), clips=clips)
     fixes: tuple[Fix, ...] = ()
     if one.beside is not None:
-        notes.append(note(one.beside.site, "nothing clips what this step consumes: is that what was meant?"))
+        notes.append(note(one.beside.site, "the gradients of this step are not clipped: should they be?"))
     with suppress(Elsewhere):
         edits, words = _edits(program, one)
         if edits:

@@ -1,4 +1,5 @@
 """Gradients are cleared at the wrong moment.
+The step finds none, only a part of them, or old gradients together with the new ones.
 
     loss.backward()                 optimizer.zero_grad()
     optimizer.zero_grad()      =>   loss.backward()
@@ -8,30 +9,33 @@ Five places are wrong:
 
 * between backward and step: the step finds no gradient and trains nothing (effect: repairs), or none of the
   one network that is cleared there, which no step of the optimizer ever trains (effect: changes);
-* before the backward of another loss, which leaves its gradients in the same parameters. The usual case is
-  a GAN that clears both networks at the top: the generator's loss runs through the discriminator, and the
-  discriminator's step consumes that too, in the wrong direction (effect: changes);
-* once before an inner loop that steps in every pass: each step consumes the gradients of all passes so far,
-  or those of the one network that is cleared there (effect: changes);
-* once for two losses that the same optimizer steps on one after the other: the second step consumes the
-  first loss again (effect: changes);
-* in every pass, where the step waits for several of them: it consumes the gradients of the last one, and
-  those of all passes before are thrown away (effect: changes).
+* before the backward of another loss, which leaves its gradients in the same parameters. The usual case is a
+  GAN that clears both networks at the top: the generator's loss runs through the discriminator, and the
+  discriminator's step uses that too, in the wrong direction (effect: changes);
+* once before an inner loop that steps in every iteration: each step uses the gradients of all iterations so
+  far, or those of the one network that is cleared there (effect: changes);
+* once for two losses that the same optimizer steps on one after the other: the second step uses the first
+  loss again (effect: changes);
+* in every iteration, where the step waits for several of them: it uses the gradients of the last one, and
+  those of all iterations before are thrown away (effect: changes).
 
-The call moves to directly before the backward whose gradients the step is meant to consume. Where the step
-waits for several passes (`if (i + 1) % 4 == 0: optimizer.step()`), it moves to directly behind the step:
-before every backward it would drop all passes but the last. Where it is not clear whether a condition
-between the two waits or leaves passes out, nothing is offered.
+The call moves to directly before the backward whose gradients the step is meant to use. Where the step waits
+for several iterations (`if (i + 1) % 4 == 0: optimizer.step()`), it moves to directly after the step: before
+every backward it would drop all iterations but the last. Where it is not clear whether a condition between
+the two waits or leaves iterations out, nothing is offered.
 
-Preconditions: the consumption is certain in every pass and whichever way undecided conditions go. Gradient
-accumulation, where step and zero_grad share a condition, never consumes a gradient twice. For the second
-place, the loss that leaves its gradients behind must belong to another optimizer that has stepped on it
-already, and must run through these parameters on its way to that optimizer's own. For the fourth, some
-parameter must have certainly got gradients from both losses; where another optimizer, which the second loss
-computes gradients for, never steps, one of the two steps may be meant for it, and nothing is offered. For
-the fifth, the backward stands outside the condition that counts the passes, all optimizers of the loop wait
-so, nobody reads the gradients in between, and no framework has wrapped the optimizer, whose `zero_grad` does
-nothing then in the passes that are waited for.
+When not to fix it: where gradients should add up over several iterations (accumulation). Then step and clear
+equally often.
+
+Preconditions: the use is certain in every iteration and whichever way undecided conditions go. Gradient
+accumulation, where step and zero_grad share a condition, never uses a gradient twice. For the second place,
+the loss that leaves its gradients behind must belong to another optimizer that has stepped on it already,
+and must run through these parameters on its way to that optimizer's own. For the fourth, some parameter must
+have certainly got gradients from both losses; where another optimizer, which the second loss computes
+gradients for, never steps, one of the two steps may be meant for it, and nothing is offered. For the fifth,
+the backward stands outside the condition that counts the iterations, all optimizers of the loop wait so,
+nothing reads the gradients in between, and no framework has wrapped the optimizer, whose `zero_grad` does
+nothing then in the iterations that are waited for.
 
 By hand: clear the gradients once for each step: before the first backward that it uses, or right after it.
 
@@ -93,7 +97,7 @@ class Misplaced:
     idle: ZeroGrad | None = None
     """The clearing of an optimizer that the backward computes gradients for, and that never steps."""
     thrown: _Thrown | None = None
-    """Where the step waits for several passes: the clearing of each."""
+    """Where the step waits for several iterations: the clearing of each."""
 
     @property
     def place(self) -> ast.expr | ast.stmt:
@@ -119,7 +123,7 @@ def find(program: Program) -> Iterator[Finding]:
         if not any(
             one.doubtful(program) for run in entry.runs for one in iterations_thrown_away(run).values()
         ):
-            continue  # Each pass has a step of its own, and no further run has to be made.
+            continue  # Each iteration has a step of its own, and no further run has to be made.
         every = entry.certain(
             iterations_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
         )
@@ -146,21 +150,21 @@ def _anchor(one: Misplaced) -> ast.AST:
 def _adding_up(run: Run) -> set[ast.AST]:
     """Steps that consume again what they have consumed before, and the backwards for them.
 
-    Where a pass leaves out what clears for them as well, nothing does: that is no better.
+    Where an iteration leaves out what clears for them as well, nothing does: that is no better.
     """
     return {event.site for pair in consuming_again(run) for event in pair}
 
 
 @dataclass(eq=False)
 class _Thrown:
-    """A clearing between each two passes of a backward, and what the runs show of the gradients."""
+    """A clearing between each two iterations of a backward, and what the runs show of the gradients."""
 
     zero: ZeroGrad
     backward: Backward
     unused: bool
-    """Whether a pass was cleared that no step had consumed."""
+    """Whether an iteration was cleared that no step had consumed."""
     steps: list[Step]
-    """Those that have consumed the gradients of one pass."""
+    """Those that have consumed the gradients of one iteration."""
     others: bool
     """Whether another optimizer steps in the loop."""
     behind: bool
@@ -177,15 +181,15 @@ class _Thrown:
         self.clips += other.clips
 
     def doubtful(self, program: Program) -> bool:
-        """Whether another run may show that a step is to consume several passes."""
+        """Whether another run may show that a step is to consume several iterations."""
         return not self.others and (self._waiting(program) is not None if self.steps else self.unused)
 
     def awaited(self, program: Program) -> Step | None:
-        """The step that is to consume several passes, and gets one of them."""
+        """The step that is to consume several iterations, and gets one of them."""
         return self._waiting(program) if self.unused and self.steps and not self.others else None
 
     def _waiting(self, program: Program) -> Step | None:
-        """The step, if it is not made in each pass of the backward."""
+        """The step, if it is not made in each iteration of the backward."""
         step = self.steps[0]
         if step.optimizer.wrapped or not _here(self.backward.site):
             return None
@@ -196,14 +200,14 @@ class _Thrown:
         return step if isinstance(place, ast.stmt) and not self._measured(program, place) else None
 
     def _measured(self, program: Program, but: ast.AST) -> bool:
-        """Whether a norm of the gradients of a pass is asked for: they have had their use then."""
+        """Whether a norm of the gradients of an iteration is asked for: they have had their use then."""
         asked = (clip.site for clip in self.clips if _here(clip.site))
         kept = [site for site in asked if not isinstance(program.parent(site), ast.Expr)]
         return any(isinstance(but, LOOPS) or but not in program.ancestors(site) for site in kept)
 
 
 def iterations_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
-    """Backwards each of whose passes is cleared before the next one, whether it was consumed or not."""
+    """Backwards each of whose iterations is cleared before the next one, whether it was consumed or not."""
     read = {leaf for _, leaf in run.grad_reads}
     by_place: dict[tuple[ast.AST, LoopContext], list[Backward]] = {}
     for backward in backwards(run):
@@ -239,7 +243,7 @@ def iterations_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
 def _goes_through_all(loop: ast.AST) -> bool:
     """Whether a loop goes through all of something that it is not told piece by piece, and never ends early.
 
-    Of ``for loss in (a, b)`` each pass is about something else.
+    Of ``for loss in (a, b)`` each iteration is about something else.
     """
     return (
         isinstance(loop, ast.For)
@@ -260,7 +264,8 @@ def _for_a_step(backward: Backward, read: set[Leaf | None]) -> bool:
 
 
 def _clearings(run: Run, one: Backward, following: Backward) -> dict[ast.AST, ZeroGrad]:
-    """By place, what clears between a backward and its next pass, in the loops of both and in none within."""
+    """By place, what clears between a backward and its next iteration, in the loops of both and in none
+    within."""
     return {
         zero.site: zero
         for zero in in_between(zeros(run), one.serial, following.serial)
@@ -275,13 +280,13 @@ def _unused(zero: ZeroGrad, backward: Backward) -> bool:
 
 
 def _consumes_one(step: Step, iterations: list[Backward]) -> bool:
-    """Whether a step consumes what one of several passes of a backward gave, and nothing else."""
+    """Whether a step consumes what one of several iterations of a backward gave, and nothing else."""
     consumed = {b for held in step.consumed.values() for b in held}
     return not step.doubtful and len(consumed) == 1 and consumed <= set(iterations)
 
 
 def _cleared_behind(run: Run, step: Step, but: ZeroGrad) -> bool:
-    """Whether something else than one clearing clears for a step behind it, in the same pass."""
+    """Whether something else than one clearing clears for a step behind it, in the same iteration."""
     return any(
         z.site is not but.site and z.loops == step.loops and set(z.leaves) >= step.consumed.keys()
         for z in in_between(zeros(run), step.serial)
@@ -348,7 +353,8 @@ def _never_trained(optimizer: OptimizerState, zero: ZeroGrad) -> bool:
 
 
 def _backward_comes_later(run: Run, step: Step) -> bool:
-    """Whether a backward that nobody consumes follows in the pass: the step should have waited for it."""
+    """Whether a backward that nobody consumes follows in the iteration: the step should have waited for
+    it."""
     mine = set(step.optimizer.owned())
     return any(
         later.serial > step.serial
@@ -385,7 +391,7 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
     consumed = {b: sure for d in step.consumed.values() for b, (sure, _) in d.items()}
     own = [b for b in consumed if owner(run, b) is step.optimizer]
     if any(b.loops != step.loops for b in own):
-        return None  # What has accumulated over several passes would be cleared with the rest.
+        return None  # What has accumulated over several iterations would be cleared with the rest.
     for dirt, sure in consumed.items():
         other = owner(run, dirt)
         if not sure or other is None or other is step.optimizer or not own or not _around(dirt, step):
@@ -398,7 +404,7 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
             continue
         spilled = {leaf for leaf, known in needed.reached.items() if known}.intersection(other.owned())
         if spilled and (dirt.loops == needed.loops or not _cleared_unused(run, needed, other, spilled)):
-            continue  # Both may be trained on both losses, or one of them on what both leave in a pass.
+            continue  # Both may be trained on both losses, or one of them on what both leave in an iteration.
         clearing = [
             z for z in zeros(run) if _alongside(z, step) and z.serial < dirt.serial and set(z.leaves) & mine
         ]
@@ -416,7 +422,7 @@ def _cleared_unused(run: Run, backward: Backward, other: OptimizerState, leaves:
 
 
 def _alongside(event: Event, step: Step) -> bool:
-    """Whether something happens in the very loops that the step is in, in whichever pass."""
+    """Whether something happens in the very loops that the step is in, in whichever iteration."""
     return [loop for loop, _ in event.loops] == [loop for loop, _ in step.loops]
 
 
@@ -470,7 +476,8 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
 
 
 def _same_graph(step: Step, fresh: Backward) -> bool:
-    """Whether passes share a graph that is kept: a loss computed once, and differentiated in every pass.
+    """Whether iterations share a graph that is kept: a loss computed once, and differentiated in every
+    iteration.
 
     Its weights have moved since, so that it is the forward which is misplaced, and not the clearing.
     """
@@ -507,7 +514,7 @@ def _within(zero: ZeroGrad, step: Step, backward: Backward) -> bool:
 def _consumed_beside(step: Step) -> Step | None:
     """The other step of its loop whose gradients are still there, certainly, beside fresh ones.
 
-    It came earlier in the same pass, or late in the pass before.
+    It came earlier in the same iteration, or late in the iteration before.
     """
     for held in step.consumed.values():
         fresh = any(sure and not taken and b.loops == step.loops for b, (sure, taken) in held.items())
@@ -526,11 +533,14 @@ def _finding(program: Program, one: Misplaced) -> Finding:
     assert isinstance(one.step.site, (ast.expr, ast.stmt))
     notes: list[Note] = []
     if one.thrown is not None:
-        message = f"gradients of `{loss}` are cleared in every pass, and `{name}.step()` waits for several"
+        message = (
+            f"gradients of `{loss}` are cleared in every iteration, but `{name}.step()` runs only in some: "
+            "it uses those of one iteration, and the others are lost"
+        )
         notes = [
-            note(one.zero.site, "this clears what the pass before has computed"),
-            note(one.backward.site, "this backward computes gradients in each pass"),
-            note(one.step.site, "this step consumes those of the last pass alone"),
+            note(one.zero.site, "this clears the gradients of the previous iteration"),
+            note(one.backward.site, "this backward computes gradients in every iteration"),
+            note(one.step.site, "this step uses only those of the last iteration"),
         ]
     elif one.lost:
         part = f" for `{receiver(program, one.zero)}`" if one.effect is Effect.CHANGES else ""
@@ -538,34 +548,34 @@ def _finding(program: Program, one: Misplaced) -> Finding:
         notes = [
             note(one.backward.site, "this backward computes them"),
             note(one.zero.site, "this clears them"),
-            note(one.step.site, f"this step finds none{part}" + (" and trains nothing" if not part else "")),
+            note(one.step.site, f"this step finds none{part}" + (" and updates nothing" if not part else "")),
         ]
     elif one.dirt is not None:
         dirt = receiver(program, one.dirt)
-        message = f"`{name}.step()` also consumes gradients that `{dirt}` left in its parameters"
+        message = f"`{name}.step()` also uses gradients from `{dirt}`, which are not cleared before it"
         notes = [
-            note(one.zero.site, "cleared here"),
-            note(one.dirt.site, f"`{dirt}` is another optimizer's loss, and runs through these parameters"),
-            note(one.step.site, f"this step consumes both its gradients and those of `{loss}`"),
+            note(one.zero.site, "gradients are cleared here"),
+            note(one.dirt.site, f"`{dirt}` is another optimizer's loss, and adds gradients for `{name}`"),
+            note(one.step.site, f"this step uses them together with those of `{loss}`"),
         ]
     elif one.earlier is not None:
-        message = f"`{name}.step()` consumes the gradients of the step before it again"
+        message = f"`{name}.step()` uses the gradients of the previous step again"
         notes = [
-            note(one.zero.site, "cleared here"),
-            note(one.earlier.site, "this step consumes what was computed since"),
-            note(one.step.site, f"this one consumes the same once more, beside those of `{loss}`"),
+            note(one.zero.site, "gradients are cleared here"),
+            note(one.earlier.site, "this step uses the gradients computed since"),
+            note(one.step.site, f"this step uses them again, together with those of `{loss}`"),
         ]
         if one.idle is not None and isinstance(one.idle.site, ast.Call):
             idle = receiver(program, one.idle)
             message += f", and `{idle}` never steps"
-            notes.append(note(one.idle.site, f"`{loss}` has gradients for `{idle}` as well"))
+            notes.append(note(one.idle.site, f"`{loss}` computes gradients for `{idle}` as well"))
     else:
         message = (
-            f"`{name}.step()` consumes the gradients of earlier passes again: they are cleared too rarely"
+            f"`{name}.step()` uses the gradients of earlier iterations again: they are cleared too rarely"
         )
         notes = [
-            note(one.zero.site, "cleared here, outside the loop of the step"),
-            note(one.step.site, "every step of the loop adds up all passes since then"),
+            note(one.zero.site, "gradients are cleared here, outside the loop that steps"),
+            note(one.step.site, "every step uses the sum over all iterations since then"),
         ]
     return Finding(
         "misplaced-zero-grad",
@@ -599,36 +609,39 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
         yield from _moved(program, one, target, claim)
     edits: tuple[Edit, ...] = (insert(target, "before", f"{name}.zero_grad()"),)
     if not one.lost:
-        yield Fix("clear again before the backward", one.effect, edits, claim)
+        yield Fix("clear the gradients again before the backward", one.effect, edits, claim)
 
 
 def _once_for_all(program: Program, one: Misplaced, thrown: _Thrown) -> Iterator[Fix]:
-    """The clearing of each pass goes, where there is one behind the step, or else moves there."""
+    """The clearing of each iteration goes, where there is one behind the step, or else moves there."""
     target = conditional_steps.place(program, one.backward, one.step)
     if not isinstance(target, ast.stmt) or not _here(one.zero.site) or not _movable(program, one, target):
         return
     zero = program.statement(one.zero.site)
     if thrown.behind:
         edit: Edit = RemoveStatement(Span.of(zero))
-        yield Fix("clear behind the step alone", one.effect, (edit,), Claim(unchanged=()))
+        yield Fix("clear the gradients only after the step", one.effect, (edit,), Claim(unchanged=()))
     elif target not in program.ancestors(zero):
         edit = move(zero, target, "after")
-        yield Fix("clear behind the step", one.effect, (edit,), Claim(unchanged=()))
+        yield Fix("clear the gradients after the step", one.effect, (edit,), Claim(unchanged=()))
 
 
 def _behind(program: Program, one: Misplaced, target: ast.stmt, claim: Claim, name: str) -> Iterator[Fix]:
-    """The clearing moves behind a step that waits for several passes, or another is put there."""
+    """The clearing moves behind a step that waits for several iterations, or another is put there."""
     if one.dirt is not None or one.earlier is not None:
         return  # What is consumed with the rest has come between.
     if not one.lost:
-        # The one outside the loop stays: it drops what the passes before it have left.
+        # The one outside the loop stays: it drops what the iterations before it have left.
         yield Fix(
-            "clear behind the step", one.effect, (insert(target, "after", f"{name}.zero_grad()"),), claim
+            "clear the gradients after the step",
+            one.effect,
+            (insert(target, "after", f"{name}.zero_grad()"),),
+            claim,
         )
     elif _here(one.zero.site) and _movable(program, one, target):
         zero = program.statement(one.zero.site)
         if target not in program.ancestors(zero):
-            yield Fix("clear behind the step", one.effect, (move(zero, target, "after"),), claim)
+            yield Fix("clear the gradients after the step", one.effect, (move(zero, target, "after"),), claim)
 
 
 def _movable(program: Program, one: Misplaced, target: ast.stmt) -> bool:
@@ -643,14 +656,19 @@ def _movable(program: Program, one: Misplaced, target: ast.stmt) -> bool:
 def _moved(program: Program, one: Misplaced, target: ast.stmt, claim: Claim) -> Iterator[Fix]:
     """The clearing itself moves, if nothing else needs it where it is."""
     zero = program.statement(one.zero.site)
-    # Where it is stepped on more than once in a pass, the other step may need its gradients cleared there.
+    # Where it is stepped on more than once in an iteration, the other step may need its gradients cleared
+    # there.
     alone = sum(s.loops == one.step.loops for s in one.step.optimizer.steps) == 1
     if _movable(program, one, target) and (alone or one.lost):
         backward_first = zero.lineno > target.lineno and one.lost
         if backward_first and _adjacent(program, target, zero):
             # The backward moves down over the clearing: its comments stay with it.
-            yield Fix("clear before the backward", one.effect, (move(target, zero, "after"),), claim)
-        yield Fix("clear before the backward", one.effect, (move(zero, target, "before"),), claim)
+            yield Fix(
+                "clear the gradients before the backward", one.effect, (move(target, zero, "after"),), claim
+            )
+        yield Fix(
+            "clear the gradients before the backward", one.effect, (move(zero, target, "before"),), claim
+        )
 
 
 def _adjacent(program: Program, first: ast.stmt, second: ast.stmt) -> bool:

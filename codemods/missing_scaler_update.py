@@ -1,4 +1,5 @@
 """A loop steps through a `GradScaler` that is never updated.
+If it is enabled, the second step raises "step() has already been called since the last update()".
 
     for x, y in loader:                            for x, y in loader:
         optimizer.zero_grad()                          optimizer.zero_grad()
@@ -7,21 +8,21 @@
         scaler.step(optimizer)                         scaler.step(optimizer)
                                                        scaler.update()
 
-`update` fits the scale to what the step has found, and lets the next pass unscale and step again. Without it
-a scaler that is switched on raises at the second step: "step() has already been called since the last
-update()".
-Where it is switched off (no GPU, `enabled=False`) nothing is noticed.
+`update` fits the scale to what the step has found, and lets the next iteration unscale and step again. Where
+the scaler is disabled (no GPU, `enabled=False`), nothing is noticed.
+
+When not to fix it: where the scaler is always disabled.
 
 Preconditions:
 
-* the scaler is made here, or is used as one: it scales the loss that is differentiated, and steps;
+* the scaler is made here, or is used as one: it scales the loss that is backpropagated, and steps;
 * it steps the same optimizer twice with no `update()` of it in between, whichever way conditions go;
 * no function that the model cannot see is handed the scaler in between.
 
-The call is inserted behind the last step of the pass that is made through the scaler, if nothing updates it
-anywhere; where something does, but too rarely, nothing is rewritten.
+The call is inserted after the last step of the iteration that is made through the scaler, if nothing updates
+it anywhere; where something does, but too rarely, nothing is rewritten.
 
-By hand: call `scaler.update()` once in each pass, behind the last `scaler.step`.
+By hand: call `scaler.update()` once in every iteration, after the last `scaler.step`.
 
 Effect: repairs.
 
@@ -53,7 +54,7 @@ class Outdated:
     first: Step
     again: Step
     last: Step
-    """The last step of the pass that is made through it."""
+    """The last step of the iteration that is made through it."""
     never: bool
     """Whether nothing ever updates it."""
 
@@ -105,7 +106,7 @@ def _finding(program: Program, one: Outdated) -> Finding:
     assert isinstance(site, (ast.expr, ast.stmt))
     called = isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute)
     name = shown(program, site.func.value) if called else "the scaler"  # type: ignore[union-attr]
-    where = "" if one.again.site is site else " of this pass"
+    where = "" if one.again.site is site else " of this iteration"
     notes = [note(site, f"the scaler's first step{where}")]
     if one.again.site is not site:
         notes.append(note(one.again.site, "and its second, of the same optimizer"))
@@ -123,4 +124,4 @@ def _fixes(program: Program, one: Outdated, name: str) -> tuple[Fix, ...]:
     if last not in program.block(first) or name == "the scaler":
         return ()
     edit = insert(last, "after", f"{name}.update()")
-    return offered([Fix("update the scale in each pass", Effect.REPAIRS, (edit,), Claim(stops=RAISED))])
+    return offered([Fix("call `update()` in every iteration", Effect.REPAIRS, (edit,), Claim(stops=RAISED))])

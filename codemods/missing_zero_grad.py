@@ -1,4 +1,6 @@
 """A loop steps an optimizer and never clears its gradients.
+Each step uses the sum of all gradients since training began: nothing raises, and the loss diverges or hardly
+moves.
 
     for x, y in loader:                       for x, y in loader:
         loss = loss_fn(model(x), y)      =>       loss = loss_fn(model(x), y)
@@ -6,32 +8,35 @@
         loss.backward()                           loss.backward()
         optimizer.step()                          optimizer.step()
 
-`backward` adds to the gradients that are there. Each step then moves along the sum of all gradients since
-training began: nothing raises, and the loss diverges or creeps.
+`backward` adds to the gradients that are already there.
+
+When not to fix it: where gradients should add up over several iterations. Then clear them after each step.
 
 Preconditions:
 
-* from the second pass on, every step consumes gradients that the same optimizer has consumed before,
-  whichever way undecided conditions go: accumulation over micro-batches, where a condition guards the step
-  and the clearing, never does;
+* from the second iteration on, every step uses gradients that the same optimizer has used before, whichever
+  way undecided conditions go: accumulation over micro-batches, where a condition guards the step and the
+  clearing, never does;
 * nothing in the run clears them by any writing: `zero_grad` of the optimizer or of a network, `p.grad =
-  None`, `p.grad.zero_()`, a helper, be it in passes that leave the step out; or what clears some of them
+  None`, `p.grad.zero_()`, a helper, be it in iterations that leave the step out; or what clears some of them
   (those of a part that two optimizers share) never clears the others, which certainly add up;
 * no function that the model cannot see is handed the optimizer, the network or its parameters in between.
-  Callbacks that are shown the object that trains (`for hook in self.hooks: hook(self)`) are taken to look on.
+  Callbacks that are shown the object that trains (`for hook in self.hooks: hook(self)`) are taken to look
+  on.
 
-What no optimizer owns may be moved by hand, `w.data -= lr * w.grad`: in each pass its gradient is read, then
-it is written, and nothing clears the gradient. It is dropped behind the statement that has used it.
+What no optimizer owns may be moved by hand, `w.data -= lr * w.grad`: in every iteration its gradient is
+read, then it is written, and nothing clears the gradient. It is dropped after the statement that has used
+it.
 
 Gradients may be lent: `shared.grad = own.grad` makes them one tensor, as A3C's workers do with the network
 that they share. Since torch 2.0 `zero_grad` sets gradients to None, which takes the tensor from the shared
 network alone; the worker's own adds up. `zero_grad(set_to_none=False)` makes it zero for both. Of a copy,
 `shared.grad = own.grad.clone()`, the worker's network has to be cleared itself.
 
-A step that waits for several passes (`if (i + 1) % 4 == 0: optimizer.step()`) has its gradients cleared
-directly behind it, and so have those that a loop of its own steps (`for o in optimizers: o.step()`), which
-has the only name for each. Where it is not clear whether a condition waits or leaves passes out, nothing is
-offered.
+A step that waits for several iterations (`if (i + 1) % 4 == 0: optimizer.step()`) has its gradients cleared
+directly after it, and so have those that a loop of its own steps (`for o in optimizers: o.step()`), which
+has the only name for each. Where it is not clear whether a condition waits or leaves iterations out, nothing
+is offered.
 
 By hand: call `optimizer.zero_grad()` once for each step, before the backward.
 
@@ -71,8 +76,8 @@ def _by_optimizers(program: Program) -> Iterator[Finding]:
             assert isinstance(step.site, ast.Call)
             what = "the gradients" if whole else "some of the gradients"
             notes = [
-                note(backward.site, "each pass adds its gradients to those of all passes before"),
-                note(step.site, "every step consumes the whole sum"),
+                note(backward.site, "every iteration adds its gradients to the earlier ones"),
+                note(step.site, "every step uses the whole sum"),
             ]
             lent = _let_go(entry, step)
             if any(leaf.borrowed for leaf in step.consumed):
@@ -80,14 +85,16 @@ def _by_optimizers(program: Program) -> Iterator[Finding]:
             elif lent:
                 fixes = _clear_in_place(program, lent)
                 notes += [
-                    note(site, "this lets go of gradients that were lent: their network keeps the sum")
+                    note(
+                        site, "this sets `.grad` to None here only: the network that shares it keeps the sum"
+                    )
                     for site in lent
                 ]
             else:
                 fixes = _clear(program, backward, step, name)
             yield Finding(
                 "missing-zero-grad",
-                f"nothing ever clears {what} that `{name or 'the optimizer'}.step()` consumes",
+                f"nothing ever clears {what} that `{name or 'the optimizer'}.step()` uses: they add up",
                 Span.of(step.site),
                 tuple(notes),
                 fixes,
@@ -106,18 +113,17 @@ def _by_hand(program: Program) -> Iterator[Finding]:
         for backward, moves in found:
             names = [_moved(program, move.site) for move in moves]
             moved = " and ".join(f"`{name or 'a tensor'}`" for name in dict.fromkeys(names))
-            moved += " is moved" if len(names) == 1 else " are moved"
             first = moves[0].site
             assert isinstance(first, (ast.expr, ast.stmt))
-            notes = [note(backward.site, "each pass adds its gradients to those of all passes before")]
-            notes += [note(move.site, "this moves along the whole sum") for move in moves]
+            notes = [note(backward.site, "every iteration adds its gradients to the earlier ones")]
+            notes += [note(move.site, "this update uses the whole sum") for move in moves]
             yield Finding(
                 "missing-zero-grad",
-                f"nothing ever clears the gradients by which {moved}",
+                f"nothing ever clears the gradients that update {moved}: they add up",
                 Span.of(first),
                 tuple(notes),
                 _clear_moved(program, moves, names),
-                advice="set each `grad` to None when it has been used",
+                advice="set each `.grad` to None after it has been used",
             )
 
 
@@ -159,7 +165,7 @@ def _clear_moved(program: Program, moves: list[HandStep], names: list[str | None
     if len(edits) < len(moves):
         return ()
     claim = Claim(unchanged=(), clears=True)
-    return (Fix("drop each gradient that was used", Effect.CHANGES, tuple(edits), claim),)
+    return (Fix("set each `.grad` to None after it has been used", Effect.CHANGES, tuple(edits), claim),)
 
 
 def _clear(program: Program, backward: Backward, step: Step, name: str | None) -> tuple[Fix, ...]:
@@ -170,14 +176,14 @@ def _clear(program: Program, backward: Backward, step: Step, name: str | None) -
     if several is not None and loop is not None and loop not in program.ancestors(backward.site):
         # All that are stepped here are cleared here: nothing else names each of them.
         edit = insert(program.statement(step.site), "after", f"{program.segment(several)}.zero_grad()")
-        return (Fix("clear the gradients of each step", Effect.CHANGES, (edit,), Claim(unchanged=())),)
+        return (Fix("clear the gradients after every step", Effect.CHANGES, (edit,), Claim(unchanged=())),)
     place = clearing_place(program, backward, step)
     if place is None:
         return ()
     anchor, where = place
-    each = "each pass" if where == "before" else "each step"
+    each = "in every iteration" if where == "before" else "after every step"
     edit = insert(anchor, where, f"{name}.zero_grad()")
-    return (Fix(f"clear the gradients of {each}", Effect.CHANGES, (edit,), Claim(unchanged=())),)
+    return (Fix(f"clear the gradients {each}", Effect.CHANGES, (edit,), Claim(unchanged=())),)
 
 
 def _let_go(entry: EntryPoint, step: Step) -> list[ast.Call]:

@@ -1,23 +1,27 @@
-"""`retain_graph=True` on a backward whose graph nothing traverses again.
+"""`retain_graph=True` stands on a backward whose graph no later backward uses.
+It keeps activations in memory, and turns the clear error of a later mistake into silently wrong gradients.
 
     loss.backward(retain_graph=True)   =>   loss.backward()
     optimizer.step()                        optimizer.step()
 
-The flag keeps every saved activation alive until the last reference to the graph goes, and it turns the
-clear error "backward through the graph a second time" of a later mistake into silently wrong gradients.
+The flag keeps every saved activation in memory until the last reference to the graph is gone. Without it,
+whoever goes through the graph again gets the error "backward through the graph a second time".
+
+When not to fix it: where code that gradfix cannot see goes through the graph again.
 
 Preconditions, each because removing the flag is right only with a proof:
 
 * the flag is written literally: a variable may be false already;
-* whichever way undecided conditions go, no later `backward` or `autograd.grad` reaches a node that this
-  one ran and that saved something: such a node would raise once it is freed;
+* whichever way undecided conditions go, no later `backward` or `autograd.grad` reaches a node that this one
+  ran and that saved something: such a node would raise once it is freed;
 * in a loop, every network of the graph is seen: an unknown one may keep a state from call to call, which is
   of use to it as long as the steps that follow do not move every parameter that went into it. It keeps none
-  if in some pass a backward without the flag ran an earlier call of it: this one would raise; nor does one
-  of a library such as torchvision. The flag is of no use either to a state that outlives steps which move
-  all that it may hold: the backward of a later call would raise. A file that calls or uses something whose
-  name says that states begin anew (`net.reset_state()`, `net.hidden = None`) is not taken to have such ones;
-* no list that outlives the pass holds a part of the graph, where the loop takes items out of that list;
+  if in some iteration a backward without the flag ran an earlier call of it: this one would raise; nor does
+  one of a library such as torchvision. The flag is of no use either to a state that outlives steps which
+  move all that it may hold: the backward of a later call would raise. A file that calls or uses something
+  whose name says that states start over (`net.reset_state()`, `net.hidden = None`) is not taken to have such
+  ones;
+* no list that outlives the iteration holds a part of the graph, where the loop takes items out of that list;
 * `create_graph=True` is not given: it keeps the graph anyway, and the pair is the idiom of penalties;
 * no function that the model cannot see is handed a tensor of this graph afterwards, and nobody outside has
   one in hand when the function that holds the call is over: as its result, in an object, a list or a
@@ -61,9 +65,9 @@ def find(program: Program) -> Iterator[Finding]:
             yield Finding(
                 "needless-retain-graph",
                 f"`retain_graph=True` keeps the graph of `{receiver(program, event)}`, "
-                "and nothing traverses it again",
+                "and no later backward uses it",
                 Span.of(event.site),
-                (note(event.site, "no later backward reaches what this one ran"),),
+                (note(event.site, "no later backward goes through this graph"),),
                 (Fix("drop retain_graph=True", Effect.PRESERVES, tuple(drop_retain(event))),),
                 severity=severity,
             )
@@ -83,7 +87,7 @@ def _held(program: Program, event: Backward) -> bool:
 
 
 def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:
-    """The backwards with the flag that no event of the run needs it for; every pass must agree.
+    """The backwards with the flag that no event of the run needs it for; every iteration must agree.
 
     ``lasting``: what a network that cannot be seen keeps from call to call, it keeps until the end.
     """
@@ -126,9 +130,9 @@ def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:
 
 
 def _kept_in_a_list(run: Run, event: Backward, kept: set[Node]) -> bool:
-    """Whether later passes find a part of the graph in a list of which they take items out.
+    """Whether later iterations find a part of the graph in a list of which they take items out.
 
-    The model runs few passes; a later one than these may come to an item that they have passed over.
+    The model runs few iterations; a later one than these may come to an item that they have passed over.
     """
     for (loop, loops), carried in run.carried.items():
         depth = len(loops) - 1
@@ -202,7 +206,7 @@ def _survives(run: Run, event: Backward, held: set[Node]) -> bool:
 
 
 def _call(node: Node) -> tuple[ast.AST, frozenset[Leaf]]:
-    """The call of an unseen network, the same one in every pass."""
+    """The call of an unseen network, the same one in every iteration."""
     return node.site, frozenset(leaf for leaf, _, _ in node.leaves)
 
 
@@ -211,7 +215,7 @@ def _stateless(every: list[Backward]) -> set[Node]:
 
     An earlier backward without the flag ran an earlier call of the network. Had a call gone on from a
     state which that one left, its backward would meet what is freed and raise, with its own flag or without.
-    What a later pass shows holds for the first one, before which nothing was run.
+    What a later iteration shows holds for the first one, before which nothing was run.
     """
     found: set[Node] = set()
     before: dict[Leaf, int] = {}

@@ -1,4 +1,5 @@
-"""An optimizer is made anew in every pass of the loop that trains with it.
+"""An optimizer is created again in every iteration of the loop that trains with it.
+Its state is lost each time: Adam's moving averages, the momentum of SGD. Nothing raises, and the loss jumps.
 
     for epoch in range(epochs):                    optimizer = Adam(net.parameters())
         optimizer = Adam(net.parameters())         for epoch in range(epochs):
@@ -6,25 +7,27 @@
             ...                                            ...
             optimizer.step()                               optimizer.step()
 
-Adam and its kin keep moving averages of the gradients, and SGD with momentum a velocity. A new optimizer has
-none: Adam's first step has the size of the learning rate in every direction, whatever the gradients are, and
-its averages need some hundreds of steps. Made anew in every epoch it begins so again and again; made anew
-for each step, it never does anything else. Nothing raises, and the loss jumps at the start of each pass.
+A new optimizer has no state: Adam's first step has the size of the learning rate in every direction,
+whatever the gradients are, and its averages need some hundreds of steps. Created in every epoch it begins so
+again and again; created for each step, it never does anything else.
+
+When not to fix it: where training starts over on purpose (another task, a restart).
 
 Preconditions:
 
 * the optimizer keeps a state, as far as its class and a momentum that is written as a number tell;
-* it is made of the same parameters in each pass, with arguments that no pass changes, and not under a
-  condition; nothing but its steps has written them since the loop began;
-* each pass steps at once, or in one loop within it that goes through the same batches as that of every other
-  pass: a loop around that is one over tasks, restarts or rounds, whose optimizers begin anew on purpose;
+* it is made from the same parameters in every iteration, with arguments that no iteration changes, and not
+  under a condition; nothing but its steps has written them since the loop began;
+* each iteration steps at once, or in one loop within it that goes through the same batches as that of every
+  other iteration: a loop around that is one over tasks, restarts or rounds, whose optimizers start over on
+  purpose;
 * in the loop nothing is loaded, copied, initialised or frozen, and the optimizer is handed to nobody but
-  functions of this file: a schedule that begins anew with it says that it is meant to.
+  functions of this file: a schedule that starts over with it says that it is meant to.
 
 The statement moves before the loop, where it stands directly in it and nothing that it reads is bound in the
 loop. Where a function makes the optimizer that the loop calls, nothing is rewritten.
 
-By hand: make the optimizer once, before the loop, and hand it to the function that trains.
+By hand: create the optimizer once, before the loop, and hand it to the function that trains.
 
 Effect: changes.
 
@@ -60,13 +63,13 @@ WRAPPING = frozenset("enumerate tqdm trange zip iter".split())
 
 @dataclass(eq=False)
 class Anew:
-    """An optimizer that each pass of a loop makes anew, and a step of it."""
+    """An optimizer that each iteration of a loop makes anew, and a step of it."""
 
     optimizer: OptimizerState
     loop: ast.For | ast.While
     step: Step
     within: ast.AST | None
-    """The loop in a pass in which it steps, if there is one."""
+    """The loop in an iteration in which it steps, if there is one."""
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -130,7 +133,7 @@ def _keeps(state: OptimizerState) -> bool:
 
 
 def _same_each_time(program: Program, one: Anew) -> bool:
-    """Whether an optimizer is made in each pass, and of the same things."""
+    """Whether an optimizer is made in each iteration, and of the same things."""
     made = one.optimizer.created
     assert isinstance(made, ast.Call)
     if line(made) <= 0:
@@ -149,7 +152,7 @@ def _same_each_time(program: Program, one: Anew) -> bool:
 
 
 def _constant(program: Program, value: ast.expr, loop: ast.AST, home: ast.AST) -> bool:
-    """Whether an argument is the same in each pass of a loop."""
+    """Whether an argument is the same in each iteration of a loop."""
     bound = names_bound(loop)
     if home is not program.function(loop):
         bound |= names_bound(home)
@@ -168,7 +171,7 @@ def _constant(program: Program, value: ast.expr, loop: ast.AST, home: ast.AST) -
 
 
 def _one_training(program: Program, one: Anew) -> bool:
-    """Whether the passes of a loop are those of one training, and not each a training of its own."""
+    """Whether the iterations of a loop are those of one training, and not each a training of its own."""
     made = one.optimizer.created
     home = program.function(made)
     bodies: list[ast.AST] = [one.loop] if home is program.function(one.loop) else [one.loop, home]
@@ -194,7 +197,7 @@ def _counts(loop: ast.For | ast.While) -> bool:
 
 
 def _same_batches(program: Program, within: ast.For, loop: ast.AST) -> bool:
-    """Whether a loop goes over what is the same in each pass of the loop around it."""
+    """Whether a loop goes over what is the same in each iteration of the loop around it."""
     over: ast.expr = within.iter
     while isinstance(over, ast.Call) and last_name(over) in WRAPPING and over.args:
         over = over.args[0]
@@ -206,7 +209,7 @@ def _same_batches(program: Program, within: ast.For, loop: ast.AST) -> bool:
 
 
 def _handed_in(program: Program, within: ast.For, loop: ast.AST, name: str) -> bool:
-    """Whether a function is given what it goes through, the same in each pass of a loop."""
+    """Whether a function is given what it goes through, the same in each iteration of a loop."""
     home = program.function(within)
     if not isinstance(home, ast.FunctionDef) or name in names_bound(home):
         return False
@@ -247,14 +250,14 @@ def _finding(program: Program, one: Anew) -> Finding:
     made = one.optimizer.created
     assert isinstance(made, ast.Call)
     name = stepped(program, one.optimizer) or "the optimizer"
-    each = "for each step" if one.within is None else "in each pass"
+    each = "for every step" if one.within is None else "in every iteration"
     return Finding(
         "optimizer-made-anew",
-        f"`{name}` is made anew {each}: what it keeps of the gradients before is lost",
+        f"`{name}` is created again {each}: its moving averages or momentum are lost each time",
         Span.of(made),
         (
-            note(made, f"a new `{one.optimizer.label}` has no moving averages of gradients"),
-            note(one.step.site, "this step is one of its first"),
+            note(made, f"a new `{one.optimizer.label}` starts without moving averages or momentum"),
+            note(one.step.site, "this is one of its first steps"),
         ),
         offered(_moved(program, one)),
     )
@@ -272,4 +275,4 @@ def _moved(program: Program, one: Anew) -> Iterator[Fix]:
     if not bound.isdisjoint(used) or one.loop not in program.block(one.loop):
         return
     edit = move(statement, one.loop, "before")
-    yield Fix("make the optimizer once, before the loop", Effect.CHANGES, (edit,), Claim(unchanged=()))
+    yield Fix("create the optimizer once, before the loop", Effect.CHANGES, (edit,), Claim(unchanged=()))

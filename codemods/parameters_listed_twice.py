@@ -1,12 +1,15 @@
 """An optimizer is given the parameters of one network twice.
+As a rule another network was meant, and that one is never trained.
 
     params = list(encoder.parameters()) + list(encoder.parameters())
     optimizer = Adam(params)
 
-As a rule another network was meant, and that one is never trained. In one list the parameters that are there
-twice are moved twice by each step, with a warning that "duplicate parameters" will be an error in future. In
-two groups they raise "some parameters appear in more than one parameter group": a group for the head of a
-network, beside one of all its parameters, head included.
+In one list the parameters that are there twice are updated twice by each step, with a warning that
+"duplicate parameters" will be an error in future. In two groups they raise "some parameters appear in more
+than one parameter group": a group for the head of a network, beside one of all its parameters, head
+included.
+
+When not to fix it: where another network was meant. Then name that one in place of the duplicate.
 
 Preconditions:
 
@@ -18,7 +21,8 @@ Where the very same is written twice in a list, and every network that is run ha
 second is dropped. Otherwise nothing is rewritten: which network was meant, or which learning rate a part is
 to have, only the author knows.
 
-By hand: ask the other network for its parameters, or leave those of the part out of the group of the whole.
+By hand: ask the other network for its parameters, or leave the parameters of the part out of the group of
+the whole.
 
 Effect: changes.
 
@@ -118,12 +122,12 @@ def _finding(program: Program, one: Twice, first: ast.Call, second: ast.Call) ->
     result = (
         "torch raises: some parameters appear in more than one parameter group"
         if one.event.grouped
-        else "each step moves them twice"
+        else "each step updates them twice"
     )
     exact = what == whole
     made = one.event.site
     notes = [note(first, f"these are the parameters of `{whole}`")]
-    notes.append(note(second, "these are the same" if exact else f"these are those of `{what}`"))
+    notes.append(note(second, "these are the same" if exact else f"these are the parameters of `{what}`"))
     if line(made) != line(second):
         notes.append(note(made, result))
     return Finding(
@@ -132,7 +136,7 @@ def _finding(program: Program, one: Twice, first: ast.Call, second: ast.Call) ->
         Span.of(second),
         tuple(notes),
         offered(_fixes(program, one, first, second)) if exact and one.complete else (),
-        advice="" if exact else f"leave those of `{which}` out of the others",
+        advice="" if exact else f"leave the parameters of `{which}` out of the other group",
     )
 
 
@@ -140,7 +144,7 @@ def _fixes(program: Program, one: Twice, first: ast.Call, second: ast.Call) -> I
     """Without what is there a second time, in a list."""
     if one.event.grouped:
         return
-    words = "drop what is there twice"
+    words = "drop the duplicate"
     part: ast.AST = second
     while True:
         outer = program.parent(part)

@@ -1,4 +1,5 @@
-"""The last micro-batches of a loop are not stepped on, and leak into the first step of the next one.
+"""The last micro-batches of an epoch get no step, and their gradients go into the first step of the next one.
+That step uses more gradients than it should, some of them computed with older weights.
 
     for epoch in range(epochs):                       for epoch in range(epochs):
         for i, (x, y) in enumerate(batches):              for i, (x, y) in enumerate(batches):
@@ -7,22 +8,23 @@
                 optimizer.step()                                  optimizer.step()
                 optimizer.zero_grad()                             optimizer.zero_grad()
 
-Where the number of batches is no multiple of what a step waits for, the gradients of the last ones stay. The
-first step of the next epoch consumes them with its own: computed with weights of before, and more than it
-waits for. Those of the last epoch are never used.
+This happens where the number of batches is not a multiple of the number of iterations per step. The last
+gradients of the last epoch are never used.
+
+When not to fix it: where the number of batches is always such a multiple.
 
 Preconditions:
 
-* the step waits for a fixed number of passes, counted from the start of the loop on, and this is the only
-  place where its optimizer steps;
-* nothing clears its gradients in the loop around, outside of that loop, nor in a pass ahead of its backward:
-  where each window begins by that, so does the first one of an epoch;
-* that loop goes through something again and again. If the number of its passes is written there, it leaves a
-  rest.
+* the step waits for a fixed number of iterations, counted from the start of the loop on, and this is the
+  only place where its optimizer steps;
+* nothing clears its gradients in the loop around, outside of that loop, nor in an iteration ahead of its
+  backward: where each window begins by that, so does the first one of an epoch;
+* that loop goes through something again and again. If the number of its iterations is written there, it
+  leaves a rest.
 
-The condition takes in the last pass where the loop enumerates what has a length, by its name.
+The condition takes in the last iteration where the loop enumerates what has a length, by its name.
 
-By hand: step on what is left behind the loop, or clear it before the next one.
+By hand: step once more after the loop, or clear the gradients before the next one.
 
 Effect: changes.
 
@@ -77,7 +79,7 @@ def _leaks(entry: EntryPoint, one: Waiting) -> bool:
 
 
 def _begins_clean(run: Run, one: Waiting, zero: ZeroGrad) -> bool:
-    """Whether gradients are cleared in a pass ahead of its backward, as where each window begins."""
+    """Whether gradients are cleared in an iteration ahead of its backward, as where each window begins."""
     same = (b for b in backwards(run) if b.site is one.backward.site)
     return any(zero.serial < b.serial and b.loops[: len(zero.loops)] == zero.loops for b in same)
 
@@ -95,15 +97,15 @@ def _rest(one: Waiting) -> bool | None:
 
 
 def _finding(program: Program, one: Waiting, rest: bool | None) -> Finding:
-    name, length = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
-    when = "" if rest else f" unless their number is a multiple of `{length}`"
+    name, iterations = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
+    when = "" if rest else f", unless the loop has a multiple of `{iterations}` iterations"
     return Finding(
         "ragged-accumulation",
-        f"`{name}` never steps on the last passes of the loop{when}: their gradients leak into the next one",
+        f"`{name}` does not step after the last iterations{when}: their gradients go into the next epoch",
         Span.of(one.test),
         (
-            note(one.backward.site, "each pass adds its gradients"),
-            note(one.step.site, f"this step waits for `{length}` of them"),
+            note(one.backward.site, "every iteration adds its gradients"),
+            note(one.step.site, f"this step runs once every `{iterations}` iterations"),
         ),
         offered(_fixes(program, one)),
         severity=Severity.WARNING if rest else Severity.INFO,
@@ -111,7 +113,7 @@ def _finding(program: Program, one: Waiting, rest: bool | None) -> Finding:
 
 
 def _fixes(program: Program, one: Waiting) -> Iterator[Fix]:
-    """The condition, with the last pass taken in."""
+    """The condition, with the last iteration taken in."""
     over = counts_from_start(one.loop)
     rest = one.test.left if isinstance(one.test, ast.Compare) else None
     if line(one.test) <= 0 or not isinstance(rest, ast.BinOp):
@@ -126,7 +128,7 @@ def _fixes(program: Program, one: Waiting) -> Iterator[Fix]:
     code = f"{program.segment(one.test)} or {one.number} + 1 == {end}"
     edit = ReplaceExpression(Span.of(one.test), code)
     claim = Claim(unchanged=(), same_forwards=False)
-    yield Fix("step on what is left in the last pass", Effect.CHANGES, (edit,), claim)
+    yield Fix("step in the last iteration as well", Effect.CHANGES, (edit,), claim)
 
 
 def _called_range(loop: ast.For) -> bool:

@@ -1,14 +1,16 @@
-"""Layers are checkpointed in the reentrant way, on inputs without a gradient: they get none themselves.
+"""Layers are checkpointed on inputs that do not require grad, so their parameters get no gradient.
+torch only warns ("None of the inputs have requires_grad=True. Gradients will be None"), and the layers are
+never trained.
 
     x = frozen(images).detach()                     x = frozen(images).detach()
     x = checkpoint(block, x)                  =>    x = checkpoint(block, x, use_reentrant=False)
     loss = loss_fn(head(x), y)                      loss = loss_fn(head(x), y)
 
-The reentrant way of `torch.utils.checkpoint`, which is the default where nothing is said, knows of the inputs
-of the layers alone. Where none of these requires a gradient, what it gives does not either, whatever
-parameters the layers have: "None of the inputs have requires_grad=True. Gradients will be None", says a
-warning, and the layers are never trained. This is so for the first layers of any network, and for those
-behind frozen ones.
+Reentrant `torch.utils.checkpoint`, which is the default where nothing is said, only looks at the inputs of
+the layers. Where none of these requires grad, the result does not either, whatever parameters the layers
+have. This is so for the first layers of any network, and for those behind frozen ones.
+
+When not to fix it: where the layers are frozen.
 
 Preconditions:
 
@@ -17,7 +19,7 @@ Preconditions:
 
 `use_reentrant=False` is said in the call.
 
-By hand: pass `use_reentrant=False`.
+By hand: iteration `use_reentrant=False`.
 
 Effect: changes.
 
@@ -73,9 +75,9 @@ def _finding(program: Program, one: Untrained) -> Finding:
     name = stepped(program, one.optimizer) or "an optimizer"
     return Finding(
         "reentrant-checkpoint",
-        f"`{layers}` is checkpointed on inputs without a gradient, and gets none: it is never trained",
+        f"`{layers}` is checkpointed on inputs that do not require grad: its parameters get no gradient",
         Span.of(site),
-        (note(site, f"what this gives has no graph, though `{name}` owns parameters of `{layers}`"),),
+        (note(site, f"the result has no graph, although `{name}` has parameters of `{layers}`"),),
         offered(_fixes(program, site)),
     )
 
@@ -87,4 +89,4 @@ def _fixes(program: Program, site: ast.Call) -> Iterator[Fix]:
     else:
         edit = ReplaceExpression(Span.of(site), with_argument(program, site, "use_reentrant=False"))
     claim = Claim(unchanged=(), same_forwards=False, losses="rerouted")
-    yield Fix("checkpoint in the other way", Effect.CHANGES, (edit,), claim)
+    yield Fix("pass `use_reentrant=False`", Effect.CHANGES, (edit,), claim)

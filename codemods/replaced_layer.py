@@ -1,25 +1,27 @@
-"""A layer is replaced after the optimizer was made: the new one is never trained.
+"""A layer is replaced after the optimizer was created: the new layer is never trained.
+Nothing raises: the rest of the network is trained with a random layer.
 
     model = resnet18()                                     model = resnet18()
     optimizer = SGD(model.parameters(), lr=0.1)     =>     model.fc = nn.Linear(512, 2)
     model.fc = nn.Linear(512, 2)                           optimizer = SGD(model.parameters(), lr=0.1)
 
-An optimizer owns the parameters that it was given. Those of the layer that was there have left the network,
-and those of the new one stay as they were drawn at random. Nothing raises: the rest of the network is trained
-in front of a head that never learns.
+An optimizer keeps the parameters that it was given. Those of the old layer have left the network, and those
+of the new one stay as they were initialized.
+
+When not to fix it: where the new layer should stay as it is.
 
 Preconditions:
 
 * the optimizer owns the layer that was there before, or the whole network of which it was a part;
 * nothing is known of an optimizer that owns the new layer: none is made afterwards, and `add_param_group` is
-  not called; nothing unknown has had an optimizer in hand;
+  not called; no unknown code has been given an optimizer;
 * the optimizer steps, and the new layer takes part in what is backpropagated, or its network in what is run
   after the replacement; it is not frozen.
 
 The statement moves before the one that makes the optimizer, where both stand in one block and nothing that it
 needs is bound in between.
 
-By hand: make the optimizer when the network is complete, or give it the new layer by `add_param_group`.
+By hand: create the optimizer when the network is complete, or give it the new layer by `add_param_group`.
 
 Effect: changes.
 
@@ -80,10 +82,11 @@ def _finding(program: Program, orphan: Orphan) -> Finding:
     name = stepped(program, orphan.optimizer) or "the optimizer"
     site, made = orphan.replacement.site, orphan.optimizer.created
     assert isinstance(site, (ast.expr, ast.stmt))
-    notes = [note(site, "its parameters are not among those, and no optimizer is given them")]
+    notes = [note(site, "no optimizer is given the parameters of the new layer")]
     if getattr(made, "lineno", 0) > 0:
-        notes.insert(0, note(made, f"`{name}` owns the parameters of this moment"))
-    message = f"`{shown(program, site)}` is replaced after `{name}` was made: the new layer is never trained"
+        notes.insert(0, note(made, f"`{name}` keeps the parameters that exist here"))
+    layer = shown(program, site)
+    message = f"`{layer}` is replaced after `{name}` was created: the new layer is never trained"
     return Finding("replaced-layer", message, Span.of(site), tuple(notes), _fixes(program, orphan))
 
 
@@ -101,7 +104,7 @@ def _fixes(program: Program, orphan: Orphan) -> tuple[Fix, ...]:
     if not bound.isdisjoint(names_read(statement)):
         return ()
     edit = move(statement, made, "before")
-    words = "replace the layer before the optimizer is made"
+    words = "replace the layer before the optimizer is created"
     return offered(
         [Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=(), same_forwards=False, losses="rerouted"))]
     )

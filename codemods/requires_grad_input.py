@@ -1,4 +1,6 @@
-"""Data with `requires_grad=True` carries its graph into a loop.
+"""Input data with `requires_grad=True` is used before a loop, and what is computed from it has a graph.
+The first backward frees that graph, and the second iteration raises "Trying to backward through the graph a
+second time".
 
     x = torch.randn((100, 1), requires_grad=True)   =>   x = torch.randn((100, 1))
     y = 1 + 2 * x
@@ -6,8 +8,10 @@
         loss = loss_fn(model(x), y)
         loss.backward()
 
-What is computed from `x` before the loop hangs on one graph. The first backward frees it, and the second
-pass raises "Trying to backward through the graph a second time". Data is not trained: it needs no gradient.
+Data is not trained: it needs no gradient.
+
+When not to fix it: where the gradient with respect to the data is needed. Then compute what depends on it
+inside the loop.
 
 Preconditions:
 
@@ -16,8 +20,8 @@ Preconditions:
 * no optimizer owns them, nothing reads their gradient or differentiates with respect to them (adversarial
   examples, gradient penalties and style transfer do).
 
-By hand: drop `requires_grad=True` from what is data; where it is a parameter, compute what depends on it anew
-in each pass.
+By hand: drop `requires_grad=True` from what is data; if it is a parameter, compute what depends on it inside
+the loop.
 
 Effect: repairs.
 
@@ -50,7 +54,7 @@ class Outside:
 
 
 def find(program: Program) -> Iterator[Finding]:
-    """Report each graph that is built before a loop and traversed in every pass of it."""
+    """Report each graph that is built before a loop and traversed in every iteration of it."""
     for entry in program.entries:
         for outside in entry.certain(graphs_outside, lambda o: o.event.site, raises=True):
             event = outside.event
@@ -65,13 +69,13 @@ def find(program: Program) -> Iterator[Finding]:
                 for leaf in _created(outside)
                 if leaf.created is not None
             ]
-            notes.append(note(event.site, "every pass goes through it: the second one raises"))
+            notes.append(note(event.site, "every iteration goes through it: the second one raises"))
             fixes = offered(_fixes(program, outside))
             source = shown(program, origin) if isinstance(origin, ast.expr) else "it"
             yield Finding(
                 "requires-grad-input",
                 f"`{receiver(program, event)}` goes through the graph of `{source}`, "
-                "which the first pass of the loop frees",
+                "which the backward of the first iteration frees",
                 Span.of(_created(outside)[0].created if fixes else event.site),  # type: ignore[arg-type]
                 tuple(notes),
                 fixes,

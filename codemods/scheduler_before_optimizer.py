@@ -1,4 +1,5 @@
-"""A schedule of learning rates moves on before the optimizer has made its first step.
+"""A learning rate scheduler steps before the optimizer has made its first step.
+The first learning rate is never used, and every later change comes one iteration early.
 
     for epoch in range(epochs):            for epoch in range(epochs):
         scheduler.step()                       for x, y in loader:
@@ -6,24 +7,25 @@
             ...                                    optimizer.step()
             optimizer.step()                   scheduler.step()
 
-Making a scheduler sets the first learning rate. Stepped before any step of the optimizer, it goes on to the
-second at once: the first is never used, and every later change comes one pass early (a decay after 29 epochs
-instead of 30). Before torch 1.1 this was the order to write; since then torch warns of it: "Detected call of
-`lr_scheduler.step()` before `optimizer.step()`".
+Creating a scheduler sets the first learning rate. Stepped before any step of the optimizer, it goes on to
+the second at once (a decay after 29 epochs instead of 30). Before torch 1.1 this was the order to write;
+since then torch warns of it: "Detected call of `lr_scheduler.step()` before `optimizer.step()`".
+
+When not to fix it: where a schedule was tuned in this order.
 
 Preconditions:
 
 * the schedule is made here, for an optimizer that can be seen, and with its first value (`last_epoch` is not
   given); nobody tells it which value to take, as `step(epoch)` and `step(validation_loss)` do;
-* the optimizer has not stepped before, by any way that conditions go, and nothing unknown has had it in hand;
-* nothing else moves the schedule, and it is moved once in a pass;
-* the optimizer steps later in the same pass: in the same block, or in a loop, a `with` or a call that stands
-  there. A schedule that a condition lets begin later (`if epoch > 0:`) is none of these.
+* the optimizer has not stepped before, by any way that conditions go, and no unknown code has been given it;
+* nothing else moves the schedule, and it is moved once in an iteration;
+* the optimizer steps later in the same iteration: in the same block, or in a loop, a `with` or a call that
+  stands there. A schedule that a condition lets begin later (`if epoch > 0:`) is none of these.
 
-The statement moves behind the last statement of the block in which the optimizer steps. Where a condition
+The statement moves after the last statement of the block in which the optimizer steps. Where a condition
 decides whether it does (accumulation), nothing is rewritten.
 
-By hand: call `scheduler.step()` behind the optimizer's step, or at the end of the epoch.
+By hand: call `scheduler.step()` after the optimizer's step, or at the end of the epoch.
 
 Effect: changes.
 
@@ -52,7 +54,7 @@ class Early:
     run: Run
     advance: Advance
     steps: list[Step]
-    """The steps of the optimizer in the same pass, which all come later."""
+    """The steps of the optimizer in the same iteration, which all come later."""
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -65,7 +67,8 @@ def find(program: Program) -> Iterator[Finding]:
 
 
 def too_early(run: Run) -> dict[Hashable, Early]:
-    """Schedules whose first move comes before the first step of their optimizer, and in the same pass."""
+    """Schedules whose first move comes before the first step of their optimizer, and in the same
+    iteration."""
     found: dict[Hashable, Early] = {}
     moves: dict[object, list[Advance]] = {}
     for advance in of_kind(run, Advance):
@@ -80,7 +83,7 @@ def too_early(run: Run) -> dict[Hashable, Early]:
         together = [a for a in advances if a.loops[: len(loops)] == loops]
         later = [s for s in mine if s.loops[: len(loops)] == loops]
         # What moves a schedule several times in a row goes on with earlier training; and what does so once,
-        # before the first pass, is no part of the pass, and something else moves it in there.
+        # before the first iteration, is no part of the iteration, and something else moves it in there.
         alone = len(together) == 1 and all(a.site is first.site for a in advances)
         if later and alone and (loops or any(not s.loops for s in later)):
             found.setdefault(first.site, Early(run, first, later))
@@ -88,7 +91,7 @@ def too_early(run: Run) -> dict[Hashable, Early]:
 
 
 def _training(advance: Advance, taken: list[Step]) -> LoopContext:
-    """The pass that a move belongs to: of the loops in which the optimizer steps, none of its own."""
+    """The iteration that a move belongs to: of the loops in which the optimizer steps, none of its own."""
     loops = advance.loops
     while loops and not any(loop is loops[-1][0] for step in taken for loop, _ in step.loops):
         loops = loops[:-1]
@@ -115,12 +118,12 @@ def _finding(program: Program, early: Early) -> Finding | None:
     assert isinstance(site, ast.Call)
     name = stepped(program, step.optimizer) or "the optimizer"
     notes = (
-        note(site, "this leaves the first learning rate behind"),
-        note(step.site, "the first step is made with the second one"),
+        note(site, "this moves on to the second learning rate"),
+        note(step.site, "the first step uses the second learning rate"),
     )
     edit = move(statement, last, "after")
     claim = Claim(unchanged=(), schedules=constructed(early.run, step.optimizer))
-    fix = Fix("move on behind the optimizer's step", Effect.CHANGES, (edit,), claim)
+    fix = Fix("call it after the optimizer's step", Effect.CHANGES, (edit,), claim)
     return Finding(
         "scheduler-before-optimizer",
         f"`{shown(program, site)}` comes before `{name}.step()`: the first learning rate is never used",

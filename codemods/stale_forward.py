@@ -1,4 +1,6 @@
 """A prediction made before an optimizer's step is used in a backward after it.
+That backward needs the old weights, which the step has modified: autograd raises "modified by an inplace
+operation", or "a second time" where the graph has been freed as well.
 
     pred = D(fake)                                 pred = D(fake.detach())
     d_loss = bce(pred, zeros) + ...                d_loss = bce(pred, zeros) + ...
@@ -8,51 +10,52 @@
     g_loss = bce(pred, ones)                       g_loss = bce(pred, ones)
     g_loss.backward()                              g_loss.backward()
 
-The step changes in place the weights that the prediction's graph has saved. The later backward raises
-"modified by an inplace operation", or "a second time" where the graph has been freed as well. It needs a
-fresh forward with the weights of the moment; `detach` on the old prediction would silence the error and
-leave the second loss without any gradient.
+The second loss needs a fresh forward with the current weights; `detach` on the old prediction would silence
+the error and leave that loss without any gradient.
 
 What is repaired how:
 
 * the prediction serves the first loss too: its statement is repeated before the first use after the step,
   and the first forward gets its input detached, if that leads into a network of the second loss;
 * the prediction had been made from a detached input: the repeated one is made without the detach;
-* the second loss trains nothing through it (a critic's value that weighs an actor's loss): it is
+* the second loss trains nothing through it (a critic's value that is a factor of an actor's loss): it is
   detached where it enters;
-* only the second loss uses it (the policy's loss in SAC, computed up front): its statements move to
-  directly after the step, or are repeated there where what they compute is read in between as well;
-* the second loss is for the very optimizer that has stepped, and would be cleared unused: the step moves
-  to after its backward;
-* it was made before a loop that steps: it is made in each pass. Where the loss compares it with what the same
-  network makes of the same data now (the old log-probability of PPO), it is a number, and is detached;
-* two calls of a helper, or passes over pairs of an optimizer and its loss, update with losses from before:
-  the later one comes first, if its step moves nothing that the other loss needs;
+* only the second loss uses it (the policy's loss in SAC, computed up front): its statements move to directly
+  after the step, or are repeated there where what they compute is read in between as well;
+* the second loss is for the very optimizer that has stepped, and would be cleared unused: the step moves to
+  after its backward;
+* it was made before a loop that steps: it is made in every iteration. Where the loss compares it with what
+  the same network makes of the same data now (the old log-probability of PPO), it is a number, and is
+  detached;
+* two calls of a helper, or iterations over pairs of an optimizer and its loss, update with losses from
+  before: the later one comes first, if its step moves nothing that the other loss needs;
 * both losses come from elsewhere (`def backward(self, g_loss, d_loss)`): the step moves to after the second
   backward, which gives gradients to its own optimizer alone (`inputs=`, since torch 1.8).
 
 Nothing is repeated where all that is stale is the target of a comparison, networks' own words, discounted and
 added to data: it is to be a constant of all losses that share it.
 
+When not to fix it: where both losses should use the same weights. Then call both backwards before the step.
+
 Preconditions: the step certainly moved weights that the prediction saved; the statement that is repeated or
 moved reads nothing that is rebound in between, and means the same where it goes.
 
 Ways (`gradfix apply --way NAME`), of which a finding admits some:
 
-* detach: the first loss gets a detached input and the second one a fresh forward; or what only weighs a loss
-  is a number. Right where each loss is to see the weights of its moment, as in the paper on GANs;
+* detach: the first loss gets a detached input and the second one a fresh forward; or what is only a factor
+  of a loss is a number. Right where each loss is to see the weights at its time, as in the paper on GANs;
 * reorder: statements move, and nothing is computed twice. Right where a loss is used only after the step, or
   the step can wait;
-* inputs: both backwards come before the step, the second with `inputs=...`. Right where both losses are meant
-  for the weights that they were computed with. It needs torch 1.8.
+* inputs: both backwards come before the step, the second with `inputs=...`. Right where both losses are
+  meant for the weights that they were computed with. It needs torch 1.8.
 
 By hand: compute the prediction again after the step, or step only when every backward that needs the old
 weights has run.
 
-Effect: repairs where autograd raised or a step consumed nothing, changes where the program ran on with
-gradients from a mixture of old and new weights, or with a term that taught nobody. A prediction that is
-repeated or moved draws random numbers (dropout) and updates running statistics (batch normalisation) once
-more, or later: the certificate says from which step on.
+Effect: repairs where autograd raised or a step used nothing, changes where the program ran on with gradients
+from a mixture of old and new weights, or with a term that gave no gradient. A prediction that is repeated or
+moved draws random numbers (dropout) and updates running statistics (batch normalization) once more, or
+later: the certificate says from which step on.
 
 Severity: error.
 """
@@ -339,30 +342,30 @@ def _finding(program: Program, one: Stale) -> Finding:
     if one.at is not event.site:
         # It is mended where the helpers are called, and told there.
         loss, by = shown(program, one.at), shown(program, one.step_at)  # type: ignore[arg-type]
-    notes = [note(c.site, "computed with the weights of that moment") for c in one.calls[:1]]
-    notes.append(note(one.step_at, "this step changes them in place"))
+    notes = [note(c.site, "computed with the weights before the step") for c in one.calls[:1]]
+    notes.append(note(one.step_at, "this step modifies them in place"))
     failure = event.failure
     if one.detached is not None:
-        notes.append(note(one.detached, "detached, it adds a constant to the loss: nobody learns from it"))
-        why = "detached: the term has no gradient"
+        notes.append(note(one.detached, "detached: to autograd, this term of the loss is a constant"))
+        why = "detached: no parameter gets a gradient from it"
     elif failure is None and one.effect is Effect.CHANGES:
         notes.append(note(one.at, "this backward mixes old activations with new weights, and nothing raises"))
-        why = "a fused step that autograd does not notice: its gradients mix old and new weights"
+        why = "and autograd does not notice the fused step: the gradients mix old and new weights"
     elif failure is None:
         notes.append(
-            note(one.at, "no gradient gets past the detach: the next step has nothing to learn from")
+            note(one.at, "no gradient flows past the `detach()`: the next step gets none from this loss")
         )
-        why = "and its input was detached: the loss reaches nothing that its optimizer owns"
+        why = "and its input was detached: the optimizer of this loss gets no gradient from it"
     elif failure.kind == "E2":
         for other in _other_steps(one):
-            notes.append(note(other.site, "this step changes others that the backward needs"))
-        notes.append(note(one.at, "this backward needs the old ones: autograd raises"))
-        why = "and autograd needs the old weights"
+            notes.append(note(other.site, "this step modifies others that the backward needs"))
+        notes.append(note(one.at, "this backward needs the old weights: autograd raises"))
+        why = "and its backward needs the old weights"
     else:
         if failure.culprit is not None:
             notes.append(note(failure.culprit.site, "this backward frees its graph"))
         notes.append(note(one.at, "this backward goes through it again: autograd raises"))
-        why = "and its graph is freed"
+        why = "and that graph has been freed"
     what = f"`{shown(program, one.calls[0].site)}`" if one.calls else "a prediction"
     return Finding(
         "stale-forward",
@@ -414,7 +417,7 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
             )
         return
     if not all(call.loops == one.event.loops for call in one.calls):
-        # Predictions of several passes are not made again one by one; as numbers they may all be taken.
+        # Predictions of several iterations are not made again one by one; as numbers they may all be taken.
         plan = _constant_weight(program, one) or _made_in_the_loop(program, one)
         yield from _carried_out(program, one, *plan) if plan is not None else ()
         return
@@ -526,7 +529,7 @@ def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
         if restricted is None:
             return
         edits.append(restricted)
-        what += f", and only `{name}`'s gradients from the second"
+        what += f", and restrict the second to the parameters of `{name}`"
     every = tuple(number for o in run.optimizers for number in constructed(run, o.state))
     way = Way.INPUTS if edits else Way.REORDER
     edits.append(move(first, second, "after"))
@@ -605,7 +608,7 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
 
 
 def _made_in_the_loop(program: Program, one: Stale) -> Plan | None:
-    """What was predicted before a loop that steps is predicted in each of its passes."""
+    """What was predicted before a loop that steps is predicted in each of its iterations."""
     event, step = one.event, one.step
     if not event.loops or step.loops[:-1] != event.loops[:-1] or step.loops[-1:] == event.loops[-1:]:
         return None
@@ -629,8 +632,8 @@ def _made_in_the_loop(program: Program, one: Stale) -> Plan | None:
         written = [program.segment(statement) for statement in before]
         if repeated == written and not _read_beyond(program, before, loop, on_the_way=True):
             moved = [move(statement, within[0], "before") for statement in before]
-            return moved, [], "do the forward in each pass"
-        return [insert(within[0], "before", "\n".join(repeated))], [], "repeat the forward in each pass"
+            return moved, [], "do the forward in every iteration"
+        return [insert(within[0], "before", "\n".join(repeated))], [], "repeat the forward in every iteration"
     # What was predicted before the loop is read behind it as well, and is not to be bound anew.
     pairs = _bindings(before[0])
     uses = [n for n in walk(loop) if isinstance(n, (ast.Name, ast.Attribute)) and program.segment(n) in kept]
@@ -641,7 +644,7 @@ def _made_in_the_loop(program: Program, one: Stale) -> Plan | None:
     if text is None:
         return None
     edits: list[Edit] = [ReplaceExpression(Span.of(uses[0]), text)]
-    return edits, [], f"predict `{shown(program, target)}` in each pass"
+    return edits, [], f"compute `{shown(program, target)}` again in every iteration"
 
 
 def _read_beyond(
@@ -713,7 +716,7 @@ def _former(program: Program, one: Stale) -> Plan | None:
             return None
         edits[operand] = detach_at(program, operand)
     names = ", ".join(dict.fromkeys(f"`{shown(program, e)}`" for e in edits))
-    return (list(edits.values()), [], f"detach {names}, with which it is compared") if edits else None
+    return (list(edits.values()), [], f"detach {names}, which it is compared with") if edits else None
 
 
 def _all_repeated(one: Stale) -> bool:
@@ -764,7 +767,7 @@ def _behind(event: Backward, calls: set[ModuleCall]) -> set[Node]:
 
 
 def _turned_round(program: Program, one: Stale) -> Plan | None:
-    """Of two updates, each in a call of a helper or in a pass over pairs, the later one comes first.
+    """Of two updates, each in a call of a helper or in an iteration over pairs, the later one comes first.
 
     Its loss was computed with the weights that it moves, and the other one has nothing to do with these.
     """
@@ -784,7 +787,7 @@ def _turned_round(program: Program, one: Stale) -> Plan | None:
     return (
         [move(at, before, "before")],
         [],
-        f"call `{text}` first: each loss is differentiated as it was made",
+        f"call `{text}` first: each backward then comes before the step that would invalidate it",
     )
 
 
@@ -801,7 +804,7 @@ def _other_pair_first(program: Program, one: Stale) -> Plan | None:
         ReplaceExpression(Span.of(first), program.segment(second)),
         ReplaceExpression(Span.of(second), program.segment(first)),
     ]
-    return edits, [], "turn the two round: each loss is differentiated as it was made"
+    return edits, [], "swap the two: each backward then comes before the step that would invalidate it"
 
 
 def _constant_weight(program: Program, one: Stale) -> Plan | None:
@@ -835,7 +838,7 @@ def _constant_weight(program: Program, one: Stale) -> Plan | None:
         return None
     edits = [detach_at(program, e) for e in cuts]
     names = ", ".join(f"`{shown(program, e)}`" for e in cuts)
-    return edits, [], f"detach {names}, which only weighs this loss"
+    return edits, [], f"detach {names}, which is only a factor of this loss"
 
 
 def _inside_other_loss(program: Program, one: Stale, expression: ast.expr) -> bool:
@@ -900,7 +903,7 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
     return (
         [insert(first, "before", "\n".join(lines))],
         [],
-        "predict again from the detached input after the step",
+        "repeat the forward on the detached input after the step",
     )
 
 

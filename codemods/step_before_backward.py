@@ -1,28 +1,31 @@
-"""An optimizer steps before the backward whose gradients it is meant to use.
+"""An optimizer steps before the backward whose gradients it should use.
+The gradients are cleared before the next step: nothing raises, and the network does not learn from that
+loss.
 
     optimizer.zero_grad()          optimizer.zero_grad()
     loss = loss_fn(model(x), y)    loss = loss_fn(model(x), y)
     optimizer.step()          =>   loss.backward()
     loss.backward()                optimizer.step()
 
-The gradients are cleared before the next step comes: that backward teaches nobody. Nothing raises, and the
-network learns nothing, or only from the losses that are backpropagated before the step.
+It learns nothing at all, or only from the losses that are backpropagated before the step.
+
+When not to fix it: where the step is for an earlier loss.
 
 Preconditions:
 
-* the optimizer's only step in the pass comes before the backward, in the same block and with no other
+* the optimizer's only step in the iteration comes before the backward, in the same block and with no other
   backward in between, and the backward reaches what it owns: certainly, or at least as far as can be seen
-  where no step of the optimizer consumes anything;
-* it never consumes a gradient of that backward: wherever another pass follows, they are certainly cleared;
-* it never consumes anything at all; or nobody else consumes that loss or looks at its gradients, no other
-  optimizer owns a part of what it reaches, and no other step follows that it could be for;
+  where no step of the optimizer uses anything;
+* it never uses a gradient of that backward: wherever another iteration follows, they are certainly cleared;
+* it never uses anything at all; or nobody else uses that loss or looks at its gradients, no other optimizer
+  owns a part of what it reaches, and no other step follows that it could be for;
 * or it is all that a function does with the optimizer and the loss that it is handed: it clears the one,
   steps, and differentiates the other.
 
-By hand: call `step()` after the backward whose gradients it is meant to use.
+By hand: call `step()` after the backward whose gradients it should use.
 
-Effect: repairs where no step of the optimizer consumes anything, changes where it consumes other losses. What
-is predicted between the two is predicted before the step now.
+Effect: repairs where no step of the optimizer uses anything, changes where it uses other losses. What is
+predicted between the two is predicted before the step now.
 
 Severity: error.
 """
@@ -170,7 +173,7 @@ def _in_helper(run: Run, event: Backward) -> Early | None:
 
 
 def _robbed(run: Run, step: Step, event: Backward) -> bool:
-    """Whether gradients of this pass were there for the step, and cleared: that is misplaced-zero-grad.
+    """Whether gradients of this iteration were there for the step, and cleared: that is misplaced-zero-grad.
 
     What a loss leaves on its way into other networks is not for the step where ``event`` is for it alone.
     """
@@ -209,7 +212,7 @@ def _may_feed(event: Backward, step: Step) -> bool:
 
 
 def _followed(run: Run, early: Early) -> bool:
-    """Whether another pass of the innermost loop follows, for the same optimizer."""
+    """Whether another iteration of the innermost loop follows, for the same optimizer."""
     event = early.backward
     return any(
         other.site is event.site
@@ -224,9 +227,9 @@ def _finding(program: Program, early: Early, step: ast.stmt, backward: ast.stmt)
     name, loss = stepped(program, early.step.optimizer) or "the optimizer", receiver(program, early.backward)
     assert isinstance(early.step.site, ast.Call)
     if early.effect is Effect.REPAIRS:
-        what = "this step finds no gradient and trains nothing"
+        what = "this step finds no gradient and updates nothing"
     else:
-        what = "this step does without it"
+        what = "this step runs without them"
     notes: tuple[Note, ...] = (
         note(early.step.site, what),
         note(early.backward.site, "these gradients are cleared before the next step"),
@@ -237,7 +240,7 @@ def _finding(program: Program, early: Early, step: ast.stmt, backward: ast.stmt)
     fix = Fix("step after the backward", early.effect, (move(step, anchor, "after"),), claim)
     return Finding(
         "step-before-backward",
-        f"`{name}.step()` comes before the backward of `{loss}`: it never gets these gradients",
+        f"`{name}.step()` comes before the backward of `{loss}`: it never uses these gradients",
         Span.of(early.step.site),
         notes,
         offered([fix]),

@@ -1,43 +1,45 @@
-"""An optimizer steps, and no loss ever reaches its parameters.
+"""An optimizer steps, but its parameters get no gradient from any loss.
+Nothing raises, the losses are printed, and the parameters never change.
 
     lossG = criterion(D(fake.detach()), ones)   =>   lossG = criterion(D(fake), ones)
     optimG.zero_grad()                               optimG.zero_grad()
     lossG.backward()                                 lossG.backward()
     optimG.step()                                    optimG.step()
 
-Nothing raises, the losses are printed, and the parameters stay what they were made. The commonest reasons: a
-`detach()` too many between a network and its loss; the network runs under `no_grad`, or its result becomes
-numbers on the way; an optimizer that was made for another network, or for a copy, than the one that the loss
-runs through; and a `backward()` that was forgotten. Of a loss without any graph `loss-without-graph` tells.
+The usual reasons: a `detach()` too many between a network and its loss; the network runs under `no_grad`, or
+its result becomes numbers on the way; the optimizer was created with the parameters of another network, or
+of a copy; a forgotten `backward()`. For a loss without any graph, see `loss-without-graph`.
+
+When not to fix it: where code that gradfix cannot see fills `.grad`.
 
 Preconditions:
 
 * all parameters of the optimizer are known, were made here, and are not frozen at any time; no unknown
-  function has had them, the optimizer, or something computed from them in hand; nobody reads or writes
+  function has had them, the optimizer, or something computed from them in hand; nothing reads or writes
   their gradients;
 * in every run in which it steps, every loss that is backpropagated is known to its end, and none of them
   reaches, or may reach, one of its parameters;
 * its networks are run in the loop of its steps, with what they compute reaching no loss; or all that the
-  losses of its pass reach is owned by no optimizer, in which case losses for others may reach its parameters
-  if all that is cleared before each of its steps. Who just steps is none of these;
-* or, whatever the losses for others reach: each step at that place comes behind the clearing, in its own
-  pass, and no loss in between reaches its parameters; they are used in the pass for what nobody
-  differentiates, and nothing unknown has had that in hand, or such a loss is for no other optimizer. Nor does
-  the step call a closure, nor a condition decide what the optimizer is made of, nor are the networks that it
-  owns and that the loss reaches both out of sight, for they may be one;
-* where nothing is differentiated at all, gradients are cleared in the loop, and networks run there with a
-  graph; of those that a caller hands in, torch alone gets what they say, and not some function that may
+  losses of its iteration reach is owned by no optimizer, in which case losses for others may reach its
+  parameters if all that is cleared before each of its steps. Who just steps is none of these;
+* or, whatever the losses for others reach: each step at that place comes after the clearing, in its own
+  iteration, and no loss in between reaches its parameters; they are used in the iteration for what nobody
+  differentiates, and no unknown code has been given that, or such a loss is for no other optimizer. Nor does
+  the step call a closure, nor a condition decide what the optimizer is made from, nor are the networks that
+  it owns and that the loss reaches both out of sight, for they may be one;
+* where no backward is called at all, gradients are cleared in the loop, and networks run there with a graph;
+  of those that a caller hands in, torch alone gets what they say, and not some function that may
   differentiate it;
 * gradients that `autograd.grad` returns are put into no `.grad`, and nothing moves the weights by hand;
-* where a function is called from outside and anything is differentiated, the optimizer is made in it: its
+* where a function is called from outside and anything is backpropagated, the optimizer is made in it: its
   caller may differentiate as well.
 
 Where the only loss before the step runs through another network whose argument is `x.detach()`, and `x` was
 computed with the optimizer's parameters, the `.detach()` goes. Otherwise nothing is rewritten.
 
-By hand: differentiate the loss before the step, see to it that it is computed from these parameters, without
-`detach`, `no_grad`, `.data`, `.item()` or a new tensor on the way, and that the optimizer is made of the
-network that is trained.
+By hand: call `backward()` on the loss before the step; check that the loss is computed from these
+parameters, without `detach`, `no_grad`, `.data`, `.item()` or a new tensor on the way, and that the
+optimizer was created with the parameters of the network that is trained.
 
 Effect: repairs.
 
@@ -85,7 +87,7 @@ class Idle:
     cuts: list[ast.Call] = field(default_factory=list)
     """Where what they compute is detached on its way into that loss."""
     alone: bool = False
-    """Whether that loss is the only one of the pass that the detached value could be for."""
+    """Whether that loss is the only one of the iteration that the detached value could be for."""
     leaf: bool = False
     """Whether what is backpropagated is a leaf of its own, and leads nowhere."""
     astray: bool = False
@@ -149,8 +151,8 @@ def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
 def _cleared_last(run: Run, optimizer: OptimizerState, losses: list[Backward]) -> Iterator[Idle]:
     """Where an optimizer steps, with nothing differentiated for it since its gradients were cleared.
 
-    Something is meant to be: its parameters are used in the same pass for what nobody differentiates, or a
-    loss comes in between that no other optimizer steps on.
+    Something is meant to be: its parameters are used in the same iteration for what nobody differentiates, or
+    a loss comes in between that no other optimizer steps on.
     """
     if optimizer.external or optimizer.escaped or not optimizer.groups_known:
         return
@@ -327,52 +329,57 @@ def _finding(program: Program, idle: Idle) -> Finding:
     if idle.returned and idle.computed is not None:
         return Finding(
             "step-without-gradients",
-            f"`{name}.step()` never finds a gradient: `autograd.grad` returns them, and puts them nowhere",
+            f"`{name}.step()` never finds a gradient: `autograd.grad` returns gradients without filling "
+            "`.grad`",
             Span.of(idle.step.site),
             (
-                note(idle.computed, "the gradients are what this returns"),
-                note(idle.step.site, "this step looks for them in `.grad`, and trains nothing"),
+                note(idle.computed, "this returns the gradients"),
+                note(idle.step.site, "this step looks for them in `.grad`, and updates nothing"),
             ),
             advice="call `backward()`, or put each gradient into the `.grad` of its parameter",
         )
     if idle.loss is None:
         return Finding(
             "step-without-gradients",
-            f"`{name}.step()` never finds a gradient: nothing is ever differentiated",
+            f"`{name}.step()` never finds a gradient: `backward()` is never called",
             Span.of(idle.step.site),
             (
-                *_computed_note(idle, "this is computed with a graph"),
-                note(idle.step.site, "no `backward()` comes before this step, which trains nothing"),
+                *_computed_note(idle, "this builds a graph"),
+                note(idle.step.site, "no `backward()` comes before this step, which updates nothing"),
             ),
-            advice="differentiate the loss before the step",
+            advice="call `backward()` on the loss before the step",
         )
     loss = receiver(program, idle.loss)
     notes: list[Note] = []
     for cut in idle.cuts:
-        notes.append(note(cut, f"`{loss}` does not get past this to what `{name}` owns"))
+        notes.append(note(cut, f"the gradient of `{loss}` ends here, before the parameters of `{name}`"))
     if not idle.cuts:
         made = idle.step.optimizer.created
         if getattr(made, "lineno", 0) > 0:
-            notes.append(note(made, "the parameters that it owns are those of this moment"))
+            notes.append(note(made, "it keeps the parameters that exist here"))
         for call in idle.calls[:1]:
             if call.site.lineno > 0:
-                notes.append(note(call.site, "what is computed with them here reaches no loss"))
+                notes.append(note(call.site, "the result computed with them here enters no loss"))
     if idle.leaf:
-        notes.append(note(idle.loss.site, f"`{loss}` has no graph: its gradient goes no further than itself"))
+        notes.append(note(idle.loss.site, f"`{loss}` has no graph: its backward reaches no parameter"))
     elif idle.astray:
-        notes.append(note(idle.loss.site, f"all that `{loss}` reaches is owned by no optimizer"))
+        notes.append(note(idle.loss.site, f"`{loss}` gives gradients only to parameters of no optimizer"))
     else:
-        notes.append(note(idle.loss.site, f"`{loss}` reaches none of its parameters"))
-    notes.append(note(idle.step.site, "this step finds no gradient and trains nothing"))
+        notes.append(note(idle.loss.site, f"none of its parameters gets a gradient from `{loss}`"))
+    notes.append(note(idle.step.site, "this step finds no gradient and updates nothing"))
     assert isinstance(idle.step.site, ast.Call)
     return Finding(
         "step-without-gradients",
         f"`{name}.step()` never finds a gradient: "
-        + (f"`{loss}` reaches what no optimizer owns" if idle.astray else "no loss reaches its parameters"),
+        + (
+            f"`{loss}` gives gradients only to parameters of no optimizer"
+            if idle.astray
+            else "its parameters get none from any loss"
+        ),
         Span.of(idle.step.site),
         tuple(notes),
         _fixes(program, idle),
-        advice="make the optimizer of the network that the loss is to train" if idle.astray else "",
+        advice="create the optimizer with the parameters that the loss should train" if idle.astray else "",
     )
 
 
@@ -384,19 +391,20 @@ def _computed_note(idle: Idle, words: str) -> list[Note]:
 def _cleared_finding(program: Program, idle: Idle, name: str) -> Finding:
     """What is said of a step that nothing reaches since the gradients were cleared, whatever others do."""
     assert isinstance(idle.step.site, ast.Call)
-    notes = _computed_note(idle, f"this is computed with what `{name}` owns, and nobody differentiates it")
+    notes = _computed_note(idle, f"computed with the parameters of `{name}`, and no backward uses it")
     if idle.loss is not None:
         loss = receiver(program, idle.loss)
-        notes = [note(cut, f"`{loss}` does not get past this to what `{name}` owns") for cut in idle.cuts]
-        notes.append(note(idle.loss.site, f"`{loss}` reaches none of its parameters"))
-    words = "since the gradients were cleared, no `backward()` has reached what this step moves"
+        ends = f"the gradient of `{loss}` ends here, before the parameters of `{name}`"
+        notes = [note(cut, ends) for cut in idle.cuts]
+        notes.append(note(idle.loss.site, f"none of its parameters gets a gradient from `{loss}`"))
+    words = "since the gradients were cleared, no `backward()` has computed one for this step"
     return Finding(
         "step-without-gradients",
-        f"`{name}.step()` never finds a gradient: none is computed for it after they are cleared",
+        f"`{name}.step()` never finds a gradient: none is computed between the clearing and the step",
         Span.of(idle.step.site),
         (*notes, note(idle.step.site, words)),
         _fixes(program, idle),
-        advice="" if idle.loss is not None else "differentiate the loss before the step",
+        advice="" if idle.loss is not None else "call `backward()` on the loss before the step",
     )
 
 
@@ -408,5 +416,5 @@ def _fixes(program: Program, idle: Idle) -> tuple[Fix, ...]:
     if cut.lineno <= 0 or cut.args or cut.keywords or cut.func.attr != "detach":
         return ()
     edit = ReplaceExpression(Span.of(cut), program.segment(cut.func.value))
-    words = f"let `{receiver(program, idle.loss)}` run through `{shown(program, cut.func.value)}`"
+    words = f"use `{shown(program, cut.func.value)}` without `detach()`"
     return offered([Fix(words, Effect.REPAIRS, (edit,), Claim(unchanged=(), losses="rerouted"))])

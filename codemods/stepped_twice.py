@@ -1,21 +1,22 @@
-"""Two steps consume one gradient.
+"""Two steps use the same gradients.
+The weights move twice: as with twice the learning rate, and with a momentum that has counted them twice.
 
     loss.backward()            loss.backward()
     optimizer.step()     =>    optimizer.step()
     optimizer.step()
 
-A step leaves gradients where they are. A second one with no backward in between moves the weights along the
-same gradient once more, from where it was not computed: with twice the learning rate, and a momentum that has
-seen it twice. Behind `scaler.step(optimizer)` a plain `optimizer.step()` is another one too; before it, it
-moves the weights along gradients that are still scaled by some thousands. The same happens where two
-optimizers were made of the same parameters, and both step on each loss.
+A step leaves gradients as they are. After `scaler.step(optimizer)` a plain `optimizer.step()` is a second
+one too; before it, it uses gradients that are still scaled by a large factor. The same happens where two
+optimizers have the same parameters, and both step on each loss.
+
+When not to fix it: where twice the step is meant, which a larger learning rate says more clearly.
 
 Preconditions:
 
-* the second step comes in the same pass of every loop, and certainly consumes what the first has consumed
-  and nothing else: nothing is differentiated or cleared in between;
-* nobody looks at gradients in between, writes them, or changes the groups of an optimizer (`param_groups`)
-  in the same function;
+* the second step comes in the same iteration of every loop, and certainly uses what the first has used and
+  nothing else: no backward is called and nothing is cleared in between;
+* nothing reads gradients in between, writes them, or changes the groups of an optimizer (`param_groups`) in
+  the same function;
 * the optimizers are torch's, and of no kind that evaluates a loss by itself (LBFGS, `step(closure)`);
 * two optimizers own exactly the same parameters, which are all that some networks have.
 
@@ -136,14 +137,14 @@ def _finding(program: Program, one: Again) -> Finding:
     if one.by_two:
         for each, step in ((other, first), (name, second)):
             if line(step.optimizer.created) > 0:
-                notes.append(note(step.optimizer.created, f"`{each}` owns these parameters"))
-        message = f"`{other}.step()` and `{name}.step()` move the same parameters along the same gradients"
-        advice = "make each optimizer of the network that it is to train, or keep one of the two"
+                notes.append(note(step.optimizer.created, f"`{each}` has these parameters"))
+        message = f"`{other}.step()` and `{name}.step()` update the same parameters with the same gradients"
+        advice = "create each optimizer with the parameters it should train, or keep only one of the two"
     else:
         message = f"`{name}` steps twice on the same gradients"
-        advice = "drop one of the two steps, or differentiate the loss that the second is for before it"
-    notes.append(note(first.site, "this step has consumed them"))
-    notes.append(note(second.site, "this one moves the weights along them once more"))
+        advice = "drop one of the two steps, or call the backward that the second one is for before it"
+    notes.append(note(first.site, "this step has used them"))
+    notes.append(note(second.site, "this step uses them again"))
     return Finding(
         "stepped-twice",
         message,

@@ -1,18 +1,19 @@
-"""A loss trains its target: what the network itself says of the next state.
+"""A loss trains its target, which the network itself computes from the next state.
+Each step also moves the target towards the prediction. Nothing raises, and the loss goes down.
 
     target = r + gamma * q(s2).max(1)[0]            target = r + gamma * q(s2).max(1)[0]
     loss = mse_loss(q(s).gather(1, a), target)  =>  loss = mse_loss(q(s).gather(1, a), target.detach())
     loss.backward()                                 loss.backward()
 
-What a network says of the next state, discounted and with a reward added, is what it is to say of this one:
-the target is the constant, and the prediction learns. With its graph, each step also moves what is said of
-the next state towards what is said of this one, and where the prediction is detached instead of the target,
-it does nothing else. Nothing raises, and the loss goes down.
+The network's value of the next state, discounted and with a reward added, is the target: a constant towards
+which the prediction is trained. Where the prediction is detached instead, the loss trains the target alone.
+
+When not to fix it: where the whole Bellman error is minimised on purpose.
 
 Preconditions:
 
 * the loss compares two operands by a distance or a difference: one is, but for its shape, what a network has
-  made of data; the other is what the same network has made in another call, multiplied and added to data;
+  made from data; the other is what the same network has made in another call, multiplied and added to data;
 * where the prediction is detached, the loss reaches the network by way of that target alone;
 * where it is not, something says that the network estimates what is to come: the value of one action is
   picked out of several, or another optimizer's loss goes through the network, or there are likelihoods of
@@ -57,15 +58,15 @@ def _finding(program: Program, one: TrainedTarget) -> Finding:
     loss, target = receiver(program, one.backward), shown(program, one.target)
     optimizer = owner(one.run, one.backward)
     who = (stepped(program, optimizer) if optimizer is not None else None) or "its optimizer"
-    shared = "the target has a graph, and is trained"
-    notes = [note(one.call.site, f"the network that is trained says this of `{target}`")]
+    shared = "the target is not detached, and gets gradients too"
+    notes = [note(one.call.site, f"`{target}` is computed here by the network that is trained")]
     message = f"`{loss}` trains its target `{target}` as well as the prediction"
     if one.detached is not None:
-        notes = [note(one.detached, "the prediction is detached, and learns nothing")]
-        message = f"`{loss}` trains its target `{target}`, and the prediction is detached"
+        notes = [note(one.detached, "the prediction is detached, and gets no gradient")]
+        message = f"`{loss}` trains its target `{target}` instead of the prediction, which is detached"
     notes += [
         note(one.target, shared),
-        note(one.backward.site, f"`{who}` steps on what this gives to the target"),
+        note(one.backward.site, f"`{who}` uses the gradients that the target gets here"),
     ]
     place = one.target if one.detached is None else one.detached
     return Finding("trained-target", message, Span.of(place), tuple(notes), offered(_fixes(program, one)))

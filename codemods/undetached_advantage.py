@@ -1,35 +1,39 @@
-"""A loss is weighted by an estimate that another loss trains, and trains that estimate as well.
+"""A loss has an estimate as a factor that is not detached, and also trains the network that computes it.
+The actor's loss moves the critic: towards low values where actions are likely, whatever the returns are.
+Nothing raises.
 
     advantage = returns - value(states)            advantage = returns - value(states)
     actor = -(log_prob * advantage).mean()     =>  actor = -(log_prob * advantage.detach()).mean()
     critic = advantage.pow(2).mean()               critic = advantage.pow(2).mean()
     (actor + critic).backward()                    (actor + critic).backward()
 
-The advantage says how much better than expected an action was: a constant of the actor's loss. With its graph
-in it, that loss moves the critic, too: towards low values where actions are likely, whatever the returns are.
-Nothing raises; the critic learns something that is no estimate of the returns, and the actor follows it.
+The advantage says how much better than expected an action was: a constant of the actor's loss. Where it is
+not detached, the critic learns something that is no estimate of the returns, and the actor follows it.
+
+When not to fix it: where this loss should train the factor (a learned weight).
 
 Preconditions:
 
-* a term of a loss is a product of two factors with a graph, but for sums, means, signs, minima and constants;
-* one factor is the logarithm of a likelihood, or a ratio of likelihoods. A confidence that weighs errors, or
-  one side of a score `user * item`, is trained by right. Where the estimate weighs it as it is, a
-  distribution has to have computed it: a confidence weighs `cross_entropy`, too;
+* a term of a loss is a product of two factors with a graph, but for sums, means, signs, minima and
+  constants;
+* one factor is the logarithm of a likelihood, or a ratio of likelihoods. A confidence that multiplies
+  errors, or one side of a score `user * item`, is trained by right. Where the estimate multiplies it as it
+  is, a distribution has to have computed it: a confidence multiplies `cross_entropy`, too;
 * the other is computed by a network and nothing but sums, differences and multiples of that;
-* a term of the same pass drives just that output of the network to a target: a square, an absolute value, or
-  one of torch's losses for it (`mse_loss`, `smooth_l1_loss`, `huber_loss`);
+* a term of the same iteration drives just that output of the network to a target: a square, an absolute
+  value, or one of torch's losses for it (`mse_loss`, `smooth_l1_loss`, `huber_loss`);
 * the likelihood depends on other parameters, or on another output of that network;
-* steps certainly consume both, and nothing raises (see graph-used-twice).
+* steps certainly use both, and nothing raises (see graph-used-twice).
 
 What is detached is the factor, where the product is written. Effect: changes.
 
 Ways (`gradfix apply --way NAME`):
 
 * detach, the default: right wherever it stands;
-* inputs: `backward(inputs=...)` says whose gradients are wanted. Right where the loss is differentiated by
+* inputs: `backward(inputs=...)` says whose gradients are wanted. Right where the loss is backpropagated by
   itself and its optimizer does not own the estimate. It needs torch 1.8; the graph is kept until then.
 
-By hand: detach the advantage where it weighs the log probabilities (`-(log_prob *
+By hand: detach the advantage where it multiplies the log probabilities (`-(log_prob *
 advantage.detach()).mean()`).
 
 Severity: error.
@@ -97,8 +101,8 @@ def find(program: Program) -> Iterator[Finding]:
 
 
 def weighted_losses(run: Run) -> dict[Hashable, Weighted]:
-    """Factors with a graph that a loss of the same pass drives to a target: by the places of a backward and
-    of the estimate.
+    """Factors with a graph that a loss of the same iteration drives to a target: by the places of a backward
+    and of the estimate.
     """
     events = [
         b
@@ -222,14 +226,18 @@ def _finding(program: Program, found: Weighted) -> Finding:
     notes = [
         note(found.source.call.site, f"`{factor}` is computed from this"),
         *(
-            note(place, "with its graph, it makes this loss train what only estimates")
+            note(place, "not detached: this loss also trains the network that computes it")
             for place in found.factors
         ),
         note(
-            found.other.site, "both are trained here" if loss == other else f"`{other}` trains that estimate"
+            found.other.site,
+            "this backward trains both" if loss == other else f"`{other}` is the loss that should train it",
         ),
     ]
-    message = f"`{factor}` weighs a loss with its graph: that loss trains what computes `{factor}`, too"
+    message = (
+        f"`{factor}` is a factor of a loss and is not detached: that loss also trains the network that "
+        f"computes `{factor}`"
+    )
     fixes = offered(_detached(program, found))
     ways = offered(_ways(program, found))
     return Finding("undetached-advantage", message, Span.of(found.first), tuple(notes), fixes, ways=ways)
@@ -243,7 +251,7 @@ def _ways(program: Program, found: Weighted) -> Iterator[Fix]:
     only = only_for(program, found.loss, mine.optimizer, calls_in(found.loss.visited))
     if only is not None:
         name = stepped(program, mine.optimizer) or "its optimizer"
-        message = f"give the gradients of `{receiver(program, found.loss)}` to what `{name}` owns"
+        message = f"restrict the backward of `{receiver(program, found.loss)}` to the parameters of `{name}`"
         yield Fix(message, Effect.CHANGES, (only,), _claim(found), Way.INPUTS)
 
 

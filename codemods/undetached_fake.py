@@ -1,30 +1,33 @@
-"""A loss for one network flows on into another network that only feeds it.
+"""A loss for one network also backpropagates into another network that only computed its input.
+Autograd raises, or the other network is trained with the wrong gradients, or work is wasted.
 
     fake = G(z)                                    fake = G(z)
     d_loss = bce(D(fake), zeros) + ...        =>   d_loss = bce(D(fake.detach()), zeros) + ...
     d_loss.backward()                              d_loss.backward()
     optimizer_D.step()                             optimizer_D.step()
 
-The discriminator's loss has no business in the generator. If it gets there, one of three things happens:
-its backward frees (or a step in between changes) the graph that the generator's own loss needs, and
-autograd raises; or its gradients stay in the generator and the generator's optimizer consumes them, pushing
-it the wrong way; or they are cleared before that, and a whole backward pass through it was wasted.
+The discriminator's loss has no business in the generator. If it gets there, one of three things happens: its
+backward frees (or a step in between modifies) the graph that the generator's own loss needs, and autograd
+raises; or its gradients stay in the generator and the generator's optimizer uses them, pushing it the wrong
+way; or they are cleared before that, and the backward through it was wasted.
 
 Which network a loss is for is not read from names: it is the one whose optimizer steps first on its
 gradients.
+
+When not to fix it: where this loss should train both networks.
 
 Preconditions:
 
 * the loss reaches the other network only through its own one, whose call is where the detach goes;
 * nobody watches the gradient on the way by a hook;
 * nobody differentiates with respect to what would be detached (WGAN-div and the like need that graph): where
-  a penalty does so with what it has computed itself, and says that this requires grad, the cut is at what the
-  penalty is given; where that requires grad by the fake in it only, it is detached where it is computed, and
-  requires grad of its own, if nothing else uses it;
-* in a helper that serves the other network's loss too, the detach has no place: it goes on what the helper is
-  given, or the helper's expression is written out at the call of this loss;
+  a penalty does so with what it has computed itself, and says that this requires grad, the cut is at what
+  the penalty is given; where that requires grad by the fake in it only, it is detached where it is computed,
+  and requires grad of its own, if nothing else uses it;
+* in a helper that serves the other network's loss too, the detach has no place: it goes on what the helper
+  is given, or the helper's expression is written out at the call of this loss;
 * the very prediction is not used for another loss (that is stale-forward);
-* for the silent leak: the other optimizer also consumes a loss of its own that goes through this network.
+* for the silent leak: the other optimizer also uses a loss of its own that goes through this network.
 
 Where nobody uses what the other network computed but behind a cut, and only work is saved, the detach goes to
 where it is computed: a graph that no backward runs would stay in memory for as long as the variable.
@@ -34,19 +37,19 @@ Ways (`gradfix apply --way NAME`):
 * detach, the default: right wherever it stands, also where the other network's own loss needs the same fake;
 * no-grad: the fake is computed without a graph. Right only where nothing else needs its graph: the other
   network's loss makes a fake of its own. It saves what the forward of the other network keeps;
-* freeze: the other network is frozen while it computes the fake, and trainable again behind it. Right where
+* freeze: the other network is frozen while it computes the fake, and trainable again after it. Right where
   no-grad is, and also where the fake is no variable, `D(G(z))`; all of its parameters are trainable then;
 * reorder: the other network's phase comes first, with the weights from before this one's step, and this loss
-  is cut off behind it. Right where either order will do: no graph is kept beyond its phase;
+  is cut off after it. Right where either order will do: no graph is kept beyond its phase;
 * inputs: `backward(inputs=...)` says whose gradients are wanted. Right with a fake that is shared, if each
   loss has a prediction of its own. It needs torch 1.8, and the graph of the fake is kept until then.
 
-By hand: detach what enters the network through which this loss is not meant to train anything.
+By hand: detach the input of the network through which this loss should not train anything.
 
 Effect: repairs where autograd raised, changes where a leak is closed, preserves where only work is saved.
 `retain_graph=True` that was there only for this goes with it.
 
-Severity: error, or a warning where only work is saved: a backward pass through the other network.
+Severity: error, or a warning where only work is saved: a backward through the other network.
 """
 
 from __future__ import annotations
@@ -175,7 +178,7 @@ def _never_stepped(entry: EntryPoint, leak: Leak) -> bool:
 
 
 def _serves_others(entry: EntryPoint, leak: Leak) -> bool:
-    """Whether, in passes that do without this loss, another one goes through what is to be detached.
+    """Whether, in iterations that do without this loss, another one goes through what is to be detached.
 
     Where every run with this loss steps on what the leak ends in, that was seen already.
     """
@@ -222,7 +225,7 @@ def raising(run: Run) -> dict[Hashable, Leak]:
 
 
 def _accomplices(run: Run, leak: Leak) -> Iterator[Leak]:
-    """Further losses of the same pass that flow through networks of their own into the same one."""
+    """Further losses of the same iteration that flow through networks of their own into the same one."""
     for other in backwards(run):
         if other is leak.backward or other.loops != leak.backward.loops:
             continue
@@ -235,7 +238,7 @@ def _accomplices(run: Run, leak: Leak) -> Iterator[Leak]:
 
 
 def _merge(found: dict[Hashable, Leak], leak: Leak) -> None:
-    """Leaks of one pass into one network are one mistake: mending one would only uncover the next."""
+    """Leaks of one iteration into one network are one mistake: mending one would only uncover the next."""
     for known in found.values():
         if known.foreign & leak.foreign:
             _take(known, leak)
@@ -293,7 +296,7 @@ def _stepped_on(run: Run, leaves: set[Leaf]) -> bool:
 
 
 def _add(found: dict[Hashable, Leak], leak: Leak) -> None:
-    """Merge what different passes show of the same backward."""
+    """Merge what different iterations show of the same backward."""
     known = found.setdefault(leak.backward.site, leak)
     if known is not leak:
         _take(known, leak)
@@ -431,34 +434,38 @@ def _finding(program: Program, leak: Leak) -> Finding:
     name = stepped(program, leak.optimizer) or "its optimizer"
     operand = shown(program, entering)
     notes: list[Note] = [
-        note(entering, f"`{operand}` enters this network with its graph"),
+        note(entering, f"`{operand}` goes into this network without `detach()`"),
         note(
-            leak.backward.site, f"this backward is for `{name}`, and goes on into what computed `{operand}`"
+            leak.backward.site,
+            f"this backward is for `{name}`, but also goes through the graph of `{operand}`",
         ),
     ]
     if leak.effect is Effect.REPAIRS:
         assert leak.failing is not None and leak.failing.failure is not None
         failure = leak.failing.failure
         if failure.kind == "E1":
-            who = "next pass" if leak.failing.site is leak.backward.site else "other loss"
-            why = f"and the graph is freed when the {who} needs it"
+            who = "next iteration" if leak.failing.site is leak.backward.site else "other loss"
+            why = f"whose graph is already freed when the {who} needs it"
             notes.append(note(leak.failing.site, "autograd raises here: the graph has been freed"))
         else:
             step = isinstance(failure.culprit, Step)
-            why = "whose weights have changed by then" if step else "whose saved tensors have changed by then"
+            what = "weights" if step else "saved tensors"
+            why = f"whose {what} have been modified by then"
             if failure.culprit is not None:
-                what = "this step changes weights" if step else "this changes a tensor"
-                notes.append(note(failure.culprit.site, f"{what} that the graph had saved"))
+                what = "this step modifies weights" if step else "this modifies a tensor"
+                notes.append(note(failure.culprit.site, f"{what} that the graph needs"))
             notes.append(note(leak.failing.site, "autograd raises here: a saved tensor was modified"))
     elif leak.effect is Effect.CHANGES:
         assert leak.step is not None
-        why = "and another optimizer consumes its gradients"
-        notes.append(note(leak.step.site, f"this step consumes gradients of `{loss}` too"))
+        why = "and another optimizer uses the gradients"
+        notes.append(note(leak.step.site, f"this step also uses gradients from `{loss}`"))
     else:
-        why = "where its gradients are cleared unused: wasted work"
+        why = "where the gradients are cleared unused: wasted work"
         if leak.cleared is not None and getattr(leak.cleared.site, "lineno", 0) > 0:
-            notes.append(note(leak.cleared.site, f"this clears the gradients that `{loss}` left there"))
-    message = f"`{loss}` flows through `{operand}` into a network that only feeds it, {why}"
+            notes.append(note(leak.cleared.site, f"this clears the gradients that `{loss}` computed there"))
+    message = (
+        f"`{operand}` is not detached: `{loss}` also backpropagates into the network that computed it, {why}"
+    )
     return Finding(
         "undetached-fake",
         message,
@@ -530,7 +537,7 @@ def _ways(program: Program, leak: Leak) -> Iterator[Fix]:
     only = only_for(program, leak.backward, leak.optimizer, [call for call, _, _ in leak.cuts])
     if only is not None:
         loss, name = receiver(program, leak.backward), stepped(program, leak.optimizer) or "its optimizer"
-        message = f"give the gradients of `{loss}` to what `{name}` owns"
+        message = f"restrict the backward of `{loss}` to the parameters of `{name}`"
         yield Fix(message, leak.effect, (only,), _claim(leak), Way.INPUTS)
 
 
@@ -558,7 +565,7 @@ def _other_first(program: Program, leak: Leak, places: list[tuple[ast.expr, Valu
     claim = _claim(leak)._replace(
         unchanged=constructed(run, mine) if raises else (), beyond=False, same_forwards=False
     )
-    what = f"`{stepped(program, other.optimizer) or 'the other optimizer'}` first, and detach "
+    what = f"update `{stepped(program, other.optimizer) or 'the other optimizer'}` first, and detach "
     message = what + listed_names(program, [expression for expression, _ in places])
     effect = Effect.REPAIRS if raises else Effect.CHANGES
     for fix in _carried_out(program, leak, [*moves, *detach], message, Way.REORDER):
@@ -612,7 +619,7 @@ def _fixes_in_place(program: Program, leak: Leak) -> Iterator[Fix]:
         if written is None:
             return
         edits.append(ReplaceExpression(Span.of(site), written))
-        names += [f"`{shown(program, site)}` written out with `{shown(program, expression)}` detached"]
+        names += [f"write out `{shown(program, site)}` here, with `{shown(program, expression)}` detached"]
     yield from _carried_out(program, leak, edits, ", ".join(dict.fromkeys(names)))
 
 
@@ -671,7 +678,7 @@ def _binds(name: ast.Name) -> bool:
 
 
 def _used(program: Program, assignment: ast.Assign, name: str) -> list[ast.Name] | None:
-    """Where the value of an assignment is read; None if it may be read in a later pass, or elsewhere."""
+    """Where the value of an assignment is read; None if it may be read in a later iteration, or elsewhere."""
     scope = program.function(assignment)
     mentioned = [n for n in walk(scope) if isinstance(n, ast.Name) and n.id == name]
     end = (assignment.end_lineno or 0, assignment.end_col_offset or 0)
@@ -679,7 +686,8 @@ def _used(program: Program, assignment: ast.Assign, name: str) -> list[ast.Name]
     after = [n for n in mentioned if (n.lineno, n.col_offset) >= end]
     again = min((n for n in after if _binds(n)), key=lambda n: (n.lineno, n.col_offset), default=None)
     if again is None:
-        # Bound nowhere else behind it: in a loop, what stands before it reads the value of the pass before.
+        # Bound nowhere else behind it: in a loop, what stands before it reads the value of the iteration
+        # before.
         earlier = any((n.lineno, n.col_offset) < begin and not _binds(n) for n in mentioned)
         return None if earlier else after
     other = program.statement(again)
@@ -717,7 +725,7 @@ def _fixes_at(
     if len({e.lineno for e, _ in places} | {_first_place(leak).lineno}) > 1:
         message += " on line " + ", ".join(str(n) for n in sorted({e.lineno for e, _ in places}))
     if any(e in leak.asked for e, _ in places):
-        message += "; what the penalty differentiates by requires grad itself"
+        message += ", and call `requires_grad_()` on the input of the gradient penalty"
     yield from _carried_out(program, leak, detach, message)
 
 
@@ -754,7 +762,7 @@ def _claim(leak: Leak) -> Claim:
 
 
 def _in_iteration(event: Backward, of: Backward) -> bool:
-    """Whether ``event`` is in the same pass of the loop, possibly in a loop within it."""
+    """Whether ``event`` is in the same iteration of the loop, possibly in a loop within it."""
     return event.loops[: len(of.loops)] == of.loops
 
 

@@ -1,4 +1,5 @@
-"""A step waits for several micro-batches, and their losses are added up undivided.
+"""A step comes after several micro-batches, and their losses are not divided by their number.
+The gradient is that many times larger, as with a larger learning rate.
 
     for i, (x, y) in enumerate(batches):          for i, (x, y) in enumerate(batches):
         loss = mse_loss(net(x), y)                    loss = mse_loss(net(x), y)
@@ -7,21 +8,24 @@
             optimizer.step()                              optimizer.step()
             optimizer.zero_grad()                         optimizer.zero_grad()
 
-Each loss is the mean over its micro-batch, and the gradients of four of them add up to four times that of the
-mean over all. SGD then steps with four times the learning rate, a weight decay or a penalty counts for less,
-and a bound for clipping for something else. Adam divides by the size of the gradients, and hardly notices.
+Each loss is the mean over its micro-batch, and the gradients of four of them add up to four times that of
+the mean over all. SGD then steps with four times the learning rate, a weight decay or a penalty counts for
+less, and a bound for clipping for something else. Adam divides by the size of the gradients, and hardly
+notices.
+
+When not to fix it: where the learning rate was tuned for the sum.
 
 Preconditions:
 
-* the step waits for a fixed number of passes of the loop that it stands in, and consumes what one backward of
-  each has computed;
+* the step waits for a fixed number of iterations of the loop that it stands in, and uses what one backward
+  of each has computed;
 * every term of the loss is a mean, as it is by default, and none is divided or multiplied; nothing in the
   file speaks of a `reduction`;
-* nobody looks at the gradients, and the learning rate is not divided either.
+* nothing reads the gradients, and the learning rate is not divided either.
 
 Nothing is rewritten: another learning rate mends it as well, and may have been chosen for that.
 
-By hand: divide the loss by the number of passes that the step waits for.
+By hand: divide the loss by the number of iterations per step.
 
 Effect: none.
 
@@ -85,16 +89,16 @@ def _plain(backward: Backward) -> bool:
 
 def _finding(program: Program, one: Waiting) -> Finding:
     loss = receiver(program, one.backward)
-    name, length = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
+    name, iterations = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
     assert isinstance(one.backward.site, ast.Call)
     return Finding(
         "undivided-accumulation",
-        f"`{name}` consumes `{length}` losses at once, and `{loss}` is not divided by that",
+        f"`{name}` steps on the sum of `{iterations}` losses, and `{loss}` is not divided by `{iterations}`",
         Span.of(one.backward.site),
         (
-            note(one.backward.site, "each pass adds the gradient of a mean over its own batch"),
-            note(one.step.site, f"this step waits for `{length}` of them"),
+            note(one.backward.site, "every iteration adds the gradient of a mean over its own batch"),
+            note(one.step.site, f"this step runs once every `{iterations}` iterations"),
         ),
         severity=Severity.INFO,
-        advice=f"differentiate `{loss} / {length}`",
+        advice=f"backpropagate `{loss} / {iterations}`",
     )

@@ -1,13 +1,16 @@
-"""One of several views of a tensor, which were given at once, is written in place.
+"""One of several views of a tensor, which one call has returned, is modified in place.
+Autograd raises "Output 0 of UnbindBackward0 is a view and is being modified inplace".
 
     for estimate in estimates:                    for estimate in estimates:
         estimate *= mask                    =>        estimate = estimate * mask
         loss = loss + distance(estimate, y)           loss = loss + distance(estimate, y)
 
-What `chunk`, `split` and `unbind` give, and what a loop over a tensor or `a, b = x` takes out of it, are
-views that share one node of the graph. Autograd cannot record that one of them is changed, and raises
-"Output 0 of UnbindBackward0 is a view and is being modified inplace". The same holds of a view that was taken
-under `no_grad`: "A view was created in no_grad mode and is being modified inplace with grad mode enabled".
+What `chunk`, `split` and `unbind` return, and what a loop over a tensor or `a, b = x` takes out of it, are
+views that share one node of the graph, and autograd cannot record that one of them is modified. The same
+holds of a view created under `no_grad`: "A view was created in no_grad mode and is being modified inplace
+with grad mode enabled".
+
+When not to fix it: where the base tensor itself has to change. Then write into a clone of it.
 
 Preconditions of a fix:
 
@@ -19,8 +22,8 @@ Preconditions of a fix:
 Who wants to change the whole tensor through its parts has to write into the whole (`x[i] = ...` is recorded),
 or to put the changed parts together again; which of the two is for the author to say.
 
-By hand: compute a new tensor (`row = row * 2` for `row *= 2`); where the whole is meant to change, collect
-the new parts in a list and make it anew with `torch.stack` or `torch.cat`.
+By hand: compute a new tensor (`row = row * 2` for `row *= 2`); if the whole should change, collect the new
+parts in a list and combine them with `torch.stack` or `torch.cat`.
 
 Effect: repairs.
 
@@ -80,15 +83,15 @@ def _finding(program: Program, written: Written) -> Finding:
     assert isinstance(site, (ast.expr, ast.stmt))
     apart = written.view.among
     several = apart is not None and _taken_apart(program, apart) is not None
-    notes = [note(site, "autograd raises here: it cannot record that this view is changed")]
+    notes = [note(site, "autograd raises here: this view may not be modified in place")]
     if apart is not None and line(apart) > 0:
-        how = "several views of one tensor are given here at once" if several else "this view is taken here"
+        how = "this returns several views of one tensor" if several else "this view is created here"
         notes.insert(0, note(apart, how))
     name = shown(program, _target(site))
-    which = "one of several views of a tensor" if several else "a view that was taken without a graph"
+    which = "one of several views of a tensor" if several else "a view created with gradients disabled"
     return Finding(
         "view-written-in-place",
-        f"`{name}` is {which}, and is changed in place",
+        f"`{name}` is {which}, and is modified in place",
         Span.of(site),
         tuple(notes),
         offered(_fixes(program, written)),

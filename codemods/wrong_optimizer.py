@@ -1,4 +1,5 @@
-"""An optimizer steps where the loss is for another one.
+"""The optimizer that steps after a loss is not the one that the loss is for.
+Nothing raises: one network is not trained by its own loss, or by that of another one.
 
     opt_d.zero_grad()                  opt_d.zero_grad()
     d_loss.backward()                  d_loss.backward()
@@ -8,27 +9,27 @@
     g_loss.backward()                  g_loss.backward()
     opt_g.step()                       opt_g.step()
 
-The step moves its own network once more along what it has consumed already, or along what the other one's
-loss leaves in it on its way, or not at all. The network that the loss is for stays as it is, or is trained by
-another one's loss. Nothing raises, unless a step in the wrong place moves weights that a later backward
-needs.
+The step uses gradients that it has used already, or those that another loss has added on its way, or none.
+It raises only where a step in the wrong place modifies weights that a later backward needs.
+
+When not to fix it: where both optimizers have the same parameters.
 
 Preconditions:
 
-* a loss reaches parameters of an optimizer that never steps, in any run, and behind it another one steps that
-  steps elsewhere on a loss of its own: it consumes nothing there that it has not consumed already; or only
-  that loss, for which the gradients of the optimizer that never steps are cleared, and not its own;
+* a loss reaches parameters of an optimizer that never steps, in any run, and after it another one steps that
+  steps elsewhere on a loss of its own: it uses nothing there that it has not used already; or only that
+  loss, for which the gradients of the optimizer that never steps are cleared, and not its own;
 * or two optimizers are swapped: each steps at one place, and directly after losses that reach what the other
   one owns, the first of them nothing else;
 * all optimizers are known with all that they own, and no framework or unknown function has had one in hand;
-  nobody looks at gradients between the loss and the step.
+  nothing reads gradients between the loss and the step.
 
 Where the other optimizer never steps, the step is made its own, and so is a clearing before the loss that
 names the wrong one. Of two that are swapped, the steps change places if the clearings name the right ones;
-if these are swapped as well, the optimizers were made of each other's parameters, and these change places.
+if these are swapped as well, the optimizers were made from each other's parameters, and these change places.
 Where nothing tells which of the two it is, the finding names both.
 
-By hand: step, after each loss, on the optimizer of the network that the loss is for.
+By hand: after each loss, step the optimizer of the network that the loss is for.
 
 Effect: changes, or repairs where weights are moved that a later backward needs.
 
@@ -79,17 +80,17 @@ def _stepping(program: Program) -> set[ast.AST]:
 def _finding(program: Program, one: Misdirected) -> Finding:
     name, loss = stepped(program, one.step.optimizer) or "the optimizer", receiver(program, one.loss)
     other = _name(program, one) or "another optimizer"
-    notes: list[Note] = [note(one.loss.site, f"`{loss}` reaches what `{other}` owns")]
+    notes: list[Note] = [note(one.loss.site, f"`{loss}` computes gradients for `{other}`")]
     if one.partner is not None:
-        notes.append(note(one.step.site, f"`{name}` owns nothing that it reaches"))
+        notes.append(note(one.step.site, f"`{name}` gets no gradient from it"))
         notes.append(note(one.partner.step.site, f"`{other}` steps after `{name}`'s loss"))
     else:
         notes.append(note(one.step.site, f"this is another step of `{name}`, and `{other}` never steps"))
     assert isinstance(one.step.site, (ast.expr, ast.stmt))
-    choices = f"step `{other}` here, unless the two optimizers were made of each other's networks"
+    choices = f"step `{other}` here, or swap the parameters that the two optimizers were created with"
     return Finding(
         "wrong-optimizer",
-        f"`{name}.step()` comes after `{loss}`, which is for `{other}`",
+        f"`{name}.step()` comes after the backward of `{loss}`, which computes gradients for `{other}`",
         Span.of(one.step.site),
         tuple(notes),
         offered(_fixes(program, one)),
@@ -104,15 +105,15 @@ def _fixes(program: Program, one: Misdirected) -> Iterator[Fix]:
         clearings = [z for z in one.clearings() if _of(z) is one.step.optimizer]
         edits = [_renamed(program, stepping(program, one.step), name)]
         edits += [_renamed(program, _cleared(z), name) for z in clearings]
-        words = f"step `{name}` on its loss"
+        words = f"step `{name}` instead"
     else:
         pair, named = (one, one.partner), {_by_its_own(one), _by_its_own(one.partner)}
         if named <= {True, None} and True in named:
             holders = [stepping(program, each.step) for each in pair]
-            words = "let the two optimizers step on their own losses"
+            words = "swap the two steps"
         elif named == {False}:
             holders = [_parameters(each.step.optimizer) for each in pair]
-            words = "make each optimizer of the network that its losses are for"
+            words = "swap the parameters of the two optimizers"
         else:
             return
         texts = [None if holder is None else program.segment(holder) for holder in holders]

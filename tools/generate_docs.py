@@ -4,7 +4,7 @@
     python tools/generate_docs.py --check    exit with 1 if it is stale
 
 A docstring is nearly Markdown as it is: its indented blocks are fenced, and the words ``Preconditions``,
-``By hand``, ``Effect`` and ``Severity`` at the start of a paragraph become bold.
+``When not to fix it``, ``By hand``, ``Effect`` and ``Severity`` at the start of a paragraph become bold.
 
 What was measured is in ``benchmarks/strangers.json`` (kept by hand: a person reads findings and files) and
 ``benchmarks/peers.json`` (written by ``benchmarks/peers.py``).
@@ -30,9 +30,10 @@ INTRODUCTION = """\
 
 # The codemods
 
-Each is named for the mistake that it finds, and its docstring is this page and what `gradfix explain NAME`
-prints. What *effect* means, and which fixes are applied without `--unsafe-fixes`, is told in the
-[README](../README.md#the-codemods). [How well they do](#measured) is told at the end.
+Each is named for the mistake that it finds, and its docstring is this page and what `gradfix explain --full
+NAME` prints; without `--full`, the beginning, the example and when not to fix it. What *effect* means,
+and which fixes are applied without `--unsafe-fixes`, is told in the [README](../README.md#the-codemods).
+[How well they do](#measured) is told at the end.
 """
 
 STRANGERS = """\
@@ -154,7 +155,9 @@ def markdown(documentation: str) -> str:
 def _block(text: str, code: bool) -> str:
     if code:
         return f"```text\n{textwrap.dedent(text)}\n```"
-    return re.sub(r"^(Preconditions?|By hand|Effect|Severity)\b", r"**\1**", text, flags=re.MULTILINE)
+    return re.sub(
+        r"^(Preconditions?|When not to fix it|By hand|Effect|Severity)\b", r"**\1**", text, flags=re.MULTILINE
+    )
 
 
 def main() -> None:

@@ -394,7 +394,7 @@ class Unscale(Event):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Update(Event):
-    """``scaler.update()``, or a call that passes the scaler to unknown code, which may do it."""
+    """``scaler.update()``, or a call that iterations the scaler to unknown code, which may do it."""
 
     scaler: object
 

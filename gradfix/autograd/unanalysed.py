@@ -109,13 +109,13 @@ def _unanalysed(program: Program, place: ast.AST, call: ast.Call, degree: _Seen)
         case _Seen.CUT_OFF:
             reason, advice = _budget(program)
         case _Seen.SUBSTITUTED:
-            reason = "weights are replaced by tensors that were computed, which the model does not follow"
+            reason = "weights are replaced by computed tensors, which gradfix does not follow"
             advice = RUN_IT
         case _Seen.STRANGER:
-            reason = "the optimizer comes from a caller that the model did not find"
+            reason = "the optimizer comes from a caller that gradfix did not find"
             advice = f"call `{name}` in this file, or check where the script that calls it can be found"
         case _:
-            reason = f"what {_loss(program, call)} is computed from could not be followed"
+            reason = f"how {_loss(program, call)} is computed could not be followed"
             advice = RUN_IT
     return Unanalysed(call.lineno, _kind(place), name, reason, advice)
 
@@ -168,7 +168,7 @@ def _why_not_reached(program: Program, place: ast.AST, call: ast.Call) -> tuple[
     if constant is not None:
         line, text = constant
         return (
-            f"line {call.lineno} stands behind `{text}` in line {line}, which never holds",
+            f"line {call.lineno} never runs: it is under `{text}` in line {line}, which never applies",
             "give the constant the other value and check again",
         )
     if program.messages:
@@ -179,7 +179,7 @@ def _why_not_reached(program: Program, place: ast.AST, call: ast.Call) -> tuple[
             "nothing that calls it was found",
             "call it in this file, or from a script that imports it",
         )
-    return f"no run of the model came to {_short(program, call)}", RUN_IT
+    return f"the analysis never reached {_short(program, call)}", RUN_IT
 
 
 def _constant_conditions(program: Program, call: ast.Call) -> Iterator[tuple[int, str]]:

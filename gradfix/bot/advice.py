@@ -16,15 +16,15 @@ _ERRORS = {
 
 _WHY = {
     "E1": "Autograd frees a graph once a backward has gone through it, so a second one through it fails.",
-    "E2": "Autograd computes a gradient from values that the forward pass has saved, and refuses to once "
-    "they have been changed.",
-    "E3": "Autograd differentiates only what was computed from something that requires a gradient.",
-    "E4": "A tensor that collects a gradient may be changed in place only where no graph is recorded.",
-    "E5": "Autograd cannot record a change in place of one of several views that were given at once.",
+    "E2": "Autograd computes a gradient from values that the forward has saved, and raises if they have "
+    "been modified.",
+    "E3": "Autograd computes gradients only through what was computed from tensors that require grad.",
+    "E4": "A leaf tensor that requires grad may be modified in place only under `no_grad`.",
+    "E5": "Autograd cannot record that one of several views of a tensor is modified in place.",
 }
 
 _SILENT = {
-    Effect.PRESERVES: "The gradients are right; memory and time are spent for nothing.",
+    Effect.PRESERVES: "The gradients are right; memory and time are wasted.",
     Effect.REPAIRS: "No error is raised: the step just has no gradient to work with.",
     Effect.CHANGES: "No error is raised: only the results show it.",
 }
@@ -37,13 +37,13 @@ _BEHAVIOUR = {
 
 _CHOICES = {
     "carried-hidden-state": "**This is a choice.** With the state detached, learning does not reach back "
-    "beyond one pass of the loop (truncated backpropagation through time). If it is meant to reach further, "
-    "add up the losses of several passes instead, call `backward` once for their sum, and detach the state "
-    "only then.",
-    "missing-zero-grad": "**This is a choice.** If gradients are meant to add up over several passes "
-    "(gradient accumulation), step and clear once every few passes instead.",
+    "beyond one iteration of the loop (truncated backpropagation through time). If it is meant to reach "
+    "further, add up the losses of several iterations instead, call `backward` once for their sum, and "
+    "detach the state only then.",
+    "missing-zero-grad": "**This is a choice.** If gradients should add up over several iterations "
+    "(gradient accumulation), step and clear once every few iterations instead.",
     "requires-grad-input": "**This is a choice.** If the gradient with respect to the data itself is needed, "
-    "keep `requires_grad=True`, and give each pass a fresh copy: `x.detach().requires_grad_()`.",
+    "keep `requires_grad=True`, and give each iteration a fresh copy: `x.detach().requires_grad_()`.",
 }
 
 
@@ -53,14 +53,14 @@ def predicted(kind: str) -> str:
 
 
 def why(fix: Fix) -> str:
-    """One sentence: why what a fix mends is a mistake."""
+    """One sentence: why what a fix repairs is a mistake."""
     return _WHY[fix.claim.raises] if fix.claim.raises is not None else _SILENT[fix.effect]
 
 
 def behaviour(fix: Fix) -> str:
     """One sentence: whether the script behaves differently after a fix."""
     if fix.effect is Effect.REPAIRS and fix.claim.raises is None:
-        return "From now on the step has the gradient that it is there for."
+        return "From now on the step has a gradient to use."
     return _BEHAVIOUR[fix.effect]
 
 

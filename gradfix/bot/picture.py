@@ -22,7 +22,7 @@ MOST = 12
 
 _ERRORS = {
     "E1": "raises: its graph was freed",
-    "E2": "raises: a step changed what it needs",
+    "E2": "raises: a value that it needs was modified",
     "E3": "raises: it has no graph",
 }
 

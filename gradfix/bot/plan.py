@@ -203,7 +203,7 @@ def parse(content: Mapping[str, Any]) -> PlanFile:
     """
     if content["format"] != FORMAT or content["gradfix"] != __version__:
         made = str(content["gradfix"])[:20]
-        raise UsageError(f"the plan was made by gradfix {made!r}, and this is {__version__}: make it anew")
+        raise UsageError(f"the plan was made by gradfix {made!r}, and this is {__version__}: make it again")
     if content["group"] not in config.GROUPS:
         raise ValueError
     if not isinstance(content["changes"], list):

@@ -94,14 +94,11 @@ def _evidence(step: ReplayedRewrite) -> Iterator[str]:
             "Not checked is whether the model learns well: only which gradients reach which optimizer, at "
             "the first steps."
         )
-    raised = step.attempt.fix.claim.raises
-    if raised is not None and any(raised in str(one.get("detail")) for one in checks):
-        yield f"{raised} stands for the error that is quoted above."
     drawn = picture.draw(step.before, step.after)
     if drawn is not None:
         yield (
-            "Which loss feeds which optimizer. Dotted arrows are gradients that arrive and are never used; "
-            "red is what raises or goes away, green what is new."
+            "Which optimizer gets gradients from which loss. Dotted arrows are gradients that are never "
+            "used; red is what raises or goes away, green what is new."
         )
         yield drawn
     if described := _conditions(certificate):

@@ -113,7 +113,7 @@ class _Publisher:
         if plan.group != self._settings.group:
             raise UsageError(
                 f"the plan is grouped by {plan.group}, and the base branch says {self._settings.group}: "
-                "make it anew from the base branch"
+                "make it again from the base branch"
             )
         self._scope = ScopeOf(plan, self._base)
         self._existing = Existing(forge, git, source, self._branch, tip)

@@ -414,15 +414,18 @@ def list_codemods(codemods: Codemods = None) -> None:
     stop_for(known.problems)
 
 
-@app.command(short_help="Explain a mistake in full.")
+@app.command(short_help="Explain a mistake.")
 def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A codemod, as `gradfix list` names it.")],
     ways: Annotated[
         bool, typer.Option("--ways", help="Only the ways to repair it, and when each is right.")
     ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Also why, when it is reported, and how it is repaired.")
+    ] = False,
     codemods: Codemods = None,
 ) -> None:
-    """Explain a mistake: before and after, when it is reported, and why."""
+    """Explain a mistake: what is wrong, an example before and after, and when not to fix it."""
     known = catalog.load(codemods or [])
     codemod = known.get(name)
     if isinstance(codemod, str):
@@ -436,8 +439,11 @@ def explain(
     if ways:
         shown = codemod.ways or f"There is nothing to choose with `--way`. By hand: {codemod.by_hand}."
         put(f"{visible(shown)}\n")
-    else:
+    elif full:
         put(f"{visible(codemod.documentation)}\n")
+    else:
+        more = f"\n\nMore: `gradfix explain --full {codemod.name}`"
+        put(visible(codemod.in_short) + (more if codemod.in_short != codemod.documentation else "") + "\n")
     stop_for(known.problems)
 
 

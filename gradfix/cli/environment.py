@@ -48,7 +48,7 @@ def env(
         bool, typer.Option("--dry-run", help="Say what is needed and what is lacking, and make nothing.")
     ] = False,
     refresh: Annotated[
-        bool, typer.Option("--refresh", help="Make the environment anew, with what the index has now.")
+        bool, typer.Option("--refresh", help="Make the environment again, with what the index has now.")
     ] = False,
     clean: Annotated[bool, typer.Option("--clean", help="Remove all environments that were made.")] = False,
     python: Annotated[

@@ -68,7 +68,7 @@ NoCache = Annotated[
     typer.Option(
         "--no-cache",
         envvar="GRADFIX_NO_CACHE",
-        help="Look at every file anew, and keep nothing of what is found.",
+        help="Analyse every file again, and keep nothing of what is found.",
     ),
 ]
 WayOption = Annotated[
@@ -89,7 +89,9 @@ class GanOrder(StrEnum):
 
 GanOrderOption = Annotated[
     GanOrder | None,
-    typer.Option("--gan-order", help="Only rewrite which of two adversaries is trained first in each pass."),
+    typer.Option(
+        "--gan-order", help="Only rewrite which of two adversaries is trained first in each iteration."
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only what was found or done, and errors.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also name what could not be analysed.")]

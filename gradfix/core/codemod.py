@@ -11,7 +11,7 @@ import enum
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -162,6 +162,8 @@ WAYS = "Ways"
 """How the paragraph of a codemod's documentation begins that the list of its ways follows."""
 BY_HAND = "By hand: "
 """How the paragraph of a codemod's documentation begins that says what a person can do."""
+LEAVE = "When not to fix it: "
+"""How the paragraph of a codemod's documentation begins that says where the code is right as it is."""
 
 
 class Note(NamedTuple):
@@ -334,6 +336,14 @@ class Codemod:
         from inspect import cleandoc
 
         return cleandoc(self.module().__doc__ or "")
+
+    @property
+    def in_short(self) -> str:
+        """What is wrong and what it does, an example before and after, and when not to fix it."""
+        first, *others = self.documentation.split("\n\n")
+        example = takewhile(lambda one: one.startswith("    "), others)
+        leave = (one for one in others if one.startswith(LEAVE))
+        return "\n\n".join((first, *example, *leave))
 
     @property
     def by_hand(self) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 WORDS = {
     "E1": "Trying to backward through the graph a second time",
     "E2": "modified by an inplace operation",
@@ -13,15 +11,6 @@ WORDS = {
 }
 
 
-def spelled(lines: list[str]) -> list[str]:
-    """``lines`` with autograd's words beside the first mention of each of its errors."""
-    seen: set[str] = set()
-
-    def words(match: re.Match[str]) -> str:
-        kind = match[0]
-        if kind in seen:
-            return kind
-        seen.add(kind)
-        return f'{kind} ("{WORDS[kind]}")'
-
-    return [re.sub(r"\bE[1-5]\b", words, line) for line in lines]
+def quoted(kind: str) -> str:
+    """An error as people know it: by autograd's words, and not by its number."""
+    return f'"{WORDS[kind]}"'

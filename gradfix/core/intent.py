@@ -53,12 +53,12 @@ def doubt(ledger: Ledger, first: BackwardCall, second: BackwardCall) -> Doubt | 
     consumers = [ledger.consumers.get(call.index, {}) for call in (first, second)]
     owners = {optimizer for each in consumers for parameter, optimizer in each.items() if parameter in shared}
     if len(owners) > 1:
-        return Doubt(first, second, shared, "each goes into parameters of several optimizers")
+        return Doubt(first, second, shared, "each gives gradients to several optimizers")
     apart = (first.reached & second.reached) - shared
     if any(parameter in each for each in consumers for parameter in apart):
         # Of two players that take turns, each throws away what the other's loss has left. What neither of
         # the two is ever consumed by, both only pass through.
-        return Doubt(first, second, shared, "other parameters that both reach do not consume both")
+        return Doubt(first, second, shared, "other parameters that both give gradients to do not use both")
     calls = [(call, {*each.values()}) for call, each in zip((first, second), consumers)]
     for (one, mine), (other, theirs) in (calls, calls[::-1]):
         spills = theirs < mine
@@ -66,8 +66,8 @@ def doubt(ledger: Ledger, first: BackwardCall, second: BackwardCall) -> Doubt | 
         if (spills or alike) and _mixes(one, other):
             leaks = spills or _takes_for_constant(one, other)
             reason = (
-                f"{one.loss} trains what {other.loss} does not as well, and may have been meant to take "
-                "what the other trains as a constant"
+                f"{one.loss} also trains parameters that {other.loss} does not, and may have been meant to "
+                "be detached from those of the other"
             )
             return Doubt(first, second, shared, reason, one if leaks else None)
     return None
@@ -156,14 +156,16 @@ def corrections(ledger: Ledger) -> Mapping[int, Correction]:
     for one in doubts(ledger):
         if one.leaking is None:
             raise Undecided(
-                f"whether {one.first.loss} and {one.second.loss} are both meant for what they share "
+                f"whether {one.first.loss} and {one.second.loss} should both train what they share "
                 f"is not certain: {one.reason}"
             )
         known = found.get(one.leaking.index, Correction())
         if _takes_for_constant(one.leaking, one.other):
             found[one.leaking.index] = Correction(True, known.dropped)
         elif one.leaking.flow.through(one.leaking.reached - one.other.reached) & one.shared:
-            raise Undecided(f"{one.leaking.loss} leaks into {one.other.loss}, and is meant for a part of it")
+            raise Undecided(
+                f"{one.leaking.loss} also trains what {one.other.loss} trains, and should train a part of it"
+            )
         else:
             found[one.leaking.index] = Correction(known.cut, known.dropped | one.shared)
     for number, parameters in _repeated(ledger).items():
@@ -191,7 +193,7 @@ def _check_consumers(ledger: Ledger, corrected: Mapping[int, Correction]) -> Non
     for number, several in consumers.items():
         if len(several) > 1 and len({frozenset(losses[one]) for one in several}) > 1:
             what = ledger.calls[number].loss
-            raise Undecided(f"{what} is consumed by several optimizers, and not all of them consume the same")
+            raise Undecided(f"several optimizers use {what}, and not all of them use the same of it")
 
 
 def _repeated(ledger: Ledger) -> dict[int, Parameters]:
@@ -206,7 +208,7 @@ def _repeated(ledger: Ledger) -> dict[int, Parameters]:
                 terms = [term for term in call.terms if parameter in term.reached]
                 numbers_ = {term.number for term in terms}
                 if any(term.count > 1 for term in terms) or (numbers_ & given and not numbers_ <= given):
-                    raise Undecided(f"a step consumes a part of {call.loss} twice, and a part once")
+                    raise Undecided(f"a step uses a part of {call.loss} twice, and a part once")
                 if numbers_ and numbers_ <= given:
                     found[call.index] = found.get(call.index, frozenset()) | {parameter}
                 given |= numbers_

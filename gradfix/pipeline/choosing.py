@@ -71,7 +71,7 @@ def choose_fixes(
     chosen += _together(everything, waiting[len(chosen) :], options, budget)
     if budget.exceeded:
         notes.append(
-            f"no more fixes were chosen after {budget.versions} versions of the file: some findings show none"
+            f"stopped looking for fixes after {budget.versions} versions of the file: some findings have none"
         )
     for reported in chosen:
         lent = everything.program.proxy_calls() if everything.program is not None else ()

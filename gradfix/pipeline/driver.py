@@ -259,9 +259,9 @@ def _left(reported: Reported, options: Options) -> Reported:
     if way is None or reported.fix is not None or not admits:
         return reported
     if way in admits:
-        return reported._replace(left=f"left alone: `--way {way}` does not mend it here")
+        return reported._replace(left=f"left alone: `--way {way}` does not repair it here")
     others = " or ".join(f"`--way {one}`" for one in admits)
-    return reported._replace(left=f"left alone: `--way {way}` is no way to mend it, but {others}")
+    return reported._replace(left=f"left alone: `--way {way}` does not apply to it, only {others}")
 
 
 def _apply_in_turn(

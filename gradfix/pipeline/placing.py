@@ -25,7 +25,7 @@ def placed(finding: Finding, fix: Fix, tree: ast.Module) -> Finding:
     if shown is not None:
         return finding._replace(span=shown)
     span = min(touched)
-    notes = (*finding.notes, Note(span, "to be mended here"))
+    notes = (*finding.notes, Note(span, "fix this here"))
     if all(note.span != finding.span for note in finding.notes):
         notes = (Note(finding.span, "this is what goes wrong"), *notes)
     return finding._replace(span=span, notes=notes)

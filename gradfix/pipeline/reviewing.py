@@ -131,7 +131,7 @@ def _still_there(
     for finding in after.values():
         new = counts[finding.code] > sum(code == finding.code for code, _, _ in before)
         if new and all(fix.effect is not Effect.PRESERVES for fix in finding.fixes):
-            return f"it became another: {finding.message}"
+            return f"it turned into another mistake: {finding.message}"
     return None
 
 

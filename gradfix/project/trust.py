@@ -304,7 +304,7 @@ def _remembered() -> dict[str, Identity]:
         raise TrustError(f"cannot be looked up: {file} {files.describe_error(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise TrustError(
-            f"cannot be looked up: {file} is no list of what is trusted; remove it to begin anew"
+            f"cannot be looked up: {file} is no list of what is trusted; remove it to start over"
         ) from None
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradfix.core.codemod import Applicability, Codemod, Finding, Severity, Unanalysed
-from gradfix.core.errors import spelled
 from gradfix.pipeline.results import Attempt, Explanation, Judged, Outcome, Plan, Repaired, Report, Reported
 from gradfix.project.source import character_column, split_lines
 from gradfix.system.printable import leading, printable
@@ -106,7 +105,7 @@ class Text:
         yield f"{self._paint(found.filename, _BOLD)}: {self._paint(found.code, _RED)}: {message}\n"
         yield f"{printable(found.filename)} {now}\n"
         yield "".join(f"    {line}\n" for line in difference(found.before, found.after)) + "\n"
-        yield "".join(f"      {printable(line)}\n" for line in spelled(evidence.lines()[:-1]))
+        yield "".join(f"      {printable(line)}\n" for line in evidence.lines()[:-1])
         certified = f"certified as {found.outcome}; now {evidence.outcome}: {evidence.reason}"
         yield f"{printable(certified)}\n"
 
@@ -207,14 +206,14 @@ class Text:
         """What was rewritten, and what running both versions showed."""
         word, colour = _outcome(file, attempt)
         why = f": {attempt.reason}" if attempt.reason and attempt.outcome is not Outcome.PROVED else ""
-        (done,) = spelled([f" ({attempt.fix.effect}): {attempt.fix.message}{why}"])
+        done = f" ({attempt.fix.effect}): {attempt.fix.message}{why}"
         yield self._point(margin, f"{self._paint(word, colour)}{printable(done)}")
         for finding in attempt.also:
             also = f"      also        {finding.code} at line {finding.span.line}: {finding.message}"
             yield printable(also)
         yield from self._difference(attempt)
         if attempt.evidence is not None:
-            yield from (f"      {printable(line)}" for line in spelled(attempt.evidence.lines()[:-1]))
+            yield from (f"      {printable(line)}" for line in attempt.evidence.lines()[:-1])
         for other in (attempt, *attempt.ways) if attempt.ways else ():
             cost = "" if other.evidence is None else str(other.evidence.cost())
             wording = cost if other.outcome is Outcome.PROVED else other.reason
@@ -376,7 +375,7 @@ def summary_of_judged(files: Sequence[Judged]) -> str:
     """The last line of ``verify --before``."""
     verdicts = [verdict for file in files if file.judgement for verdict in file.judgement.verdicts]
     if not verdicts:
-        return "gradfix knows no mistake in the old version that a repair could be held against"
+        return "gradfix finds no mistake in the old version, so there is no repair to judge"
     kinds = ("accepted", "refuted", "not run")
     counts = [(sum(verdict.outcome == kind for verdict in verdicts), kind) for kind in kinds]
     wording = ", ".join(f"{count} {kind}" for count, kind in counts if count)

@@ -66,7 +66,9 @@ def moved_inside(program: Program, event: Backward) -> tuple[str, list[Edit]] | 
     if anchor is None:
         return None
     names = ", ".join(dict.fromkeys(f"`{_name(one)}`" for one in early))
-    where = f"in each call of `{region.name}`" if isinstance(region, ast.FunctionDef) else "in each pass"
+    where = (
+        f"in every call of `{region.name}`" if isinstance(region, ast.FunctionDef) else "in every iteration"
+    )
     return f"compute {names} {where}", [move(one, anchor, "before") for one in early]
 
 

@@ -52,7 +52,7 @@ def missing(checks: Sequence[Check]) -> str | None:
         if one.name == "unchanged" and one.verdict == "not checked" and one.subject not in compared:
             return f"nothing could be compared: {one.detail}"
     if not any(one.name in SUBSTANCE for one in held):
-        detail = next((one.detail for one in checks if one.verdict == "not checked"), "no step happened")
+        detail = next((one.detail for one in checks if one.verdict == "not checked"), "no optimizer step ran")
         return f"nothing could be compared: {detail}"
     return None
 

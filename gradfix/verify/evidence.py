@@ -20,7 +20,7 @@ class RunSummary:
 
     version: str
     """``before``, ``after``, ``reference`` (the original with its graphs kept), ``reference, weights
-    held still``, ``after, weights held still``, or one of the first three ``without data``."""
+    off``, ``after, updates off``, or one of the first three ``without data``."""
     seed: int
     summary: str
     optimizers: tuple[OptimizerSummary, ...] = ()

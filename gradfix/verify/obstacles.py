@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from gradfix.core.codemod import Claim
+from gradfix.core.errors import quoted
 from gradfix.runtime.sandbox import readable
 from gradfix.verify.own_modules import folder_of
 from gradfix.verify.recording.records import RecordedFailure, Recording
@@ -27,9 +28,9 @@ def why_not(before: Recording, claim: Claim, root: Path | None = None) -> str | 
     if claim.raises is not None and before.ending != "finished":
         line = claim.raises_line
         if line is not None and not any(one.place.covers(line) for one in before.backwards):
-            where = f"line {line}, which raises {claim.raises}"
-            return f"the run did not come to {where} (the original {before.ran()})"
-        return f"{claim.raises} was not raised within the budget (the original {before.ran()})"
+            where = f"line {line}, which should raise {quoted(claim.raises)}"
+            return f"the run did not reach {where} (the original {before.ran()})"
+        return f"{quoted(claim.raises)} was not raised in time (the original {before.ran()})"
     return None
 
 
@@ -47,9 +48,9 @@ def obstacle(before: Recording, root: Path | None = None) -> str | None:
     if before.detail == OUT_OF_TIME:
         return OUT_OF_TIME
     if before.ending == "finished":
-        return "no backward call happened"
+        return "backward() was never called"
     if before.ending == "seconds":
-        return "the time was spent before the first backward call"
+        return "the time was up before the first backward call"
     return f"it stopped before the first backward call: {before.detail or before.ending}"
 
 
@@ -84,7 +85,7 @@ def _obstacle(error: RecordedFailure, before: Recording, root: Path | None) -> s
         )
     if "CUDA" in message or "NVIDIA" in message:
         # What torch says depends on how it was built, and on who has asked before.
-        return f"{where} needs an accelerator, and a run has none"
+        return f"{where} needs an accelerator, which verification does not use"
     if error.type == "IndexError" and "sys.argv" in _line(error, before):
         return f"{where} reads its arguments: add them after --"
     return f"{where} raised {error.type}: {message}"

@@ -17,7 +17,7 @@ from gradfix.system import hostile
 from gradfix.verify.recording.records import Ending
 from gradfix.verify.sandboxes import CannotRun
 
-OUT_OF_TIME = "the time for this file is over: `seconds` of tool.gradfix.verify may give it more"
+OUT_OF_TIME = "the time for this file is up: set `seconds` in tool.gradfix.verify to give it more"
 
 PATIENT = 5.0
 """Seconds that a server has to end, once when it is told, and once more when its guard is."""

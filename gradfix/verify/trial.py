@@ -177,7 +177,7 @@ class Trial:
     def settled(self, runner: Runner) -> Trial:
         """The same without data, or without the other seeds, where the runs on the first one say so.
 
-        An original that raises in its first pass may be done in time where nothing that gets further is.
+        An original that raises in its first iteration may be done in time where nothing that gets further is.
 
         How a gradient is computed does not depend on the seed. Where hashes prove all of them equal, other
         seeds and weights that are held still would only show it again.
@@ -209,7 +209,7 @@ class Trial:
             versions += [("reference", self.reference(seed)) for seed in self.seeds]
         if not self.hashed:
             (original,) = runner.run([self.before(self.seeds[0])])
-            names = ("reference, weights held still", "after, weights held still")
+            names = ("reference, updates off", "after, updates off")
             versions += zip(names, self.still(original))
         return versions
 
@@ -365,4 +365,4 @@ class Trial:
 
 SHORTEST = 4
 """Letters of a variable's value that is told from other text."""
-TOO_LARGE = "run without data, for in earnest it takes too much time or memory"
+TOO_LARGE = "run without data, as a full run takes too much time or memory"

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from gradfix.core.codemod import Finding, Note
-from gradfix.core.errors import WORDS
+from gradfix.core.errors import quoted
 from gradfix.core.span import Span
 from gradfix.pipeline.results import Explanation
 from gradfix.project import source
@@ -43,16 +43,16 @@ from gradfix.watch.script import (
 
 VIEWS = (
     ("returns multiple views", "one of several views"),
-    ("no_grad mode", "a view that was made while no gradients were recorded"),
-    ("inference mode", "a view that was made in inference mode"),
-    ("custom Function", "a view that a function of the script's own has made"),
+    ("no_grad mode", "a view created under `no_grad`"),
+    ("inference mode", "a view created in inference mode"),
+    ("custom Function", "a view created by a custom autograd function"),
 )
 """What autograd refuses to have changed, by words of its message (torch/csrc/autograd/variable.cpp)."""
 AT_MOST = 4
 """Places that may have changed a tensor, of which more are no help."""
 DEPTH = 4
 """How many assignments back from a loss a cut is looked for."""
-OVERWRITTEN = "overwritten here"
+OVERWRITTEN = "modified in place here"
 """What is said at an operation that changes a tensor in place."""
 RECORDING_OFF = frozenset({"no_grad", "inference_mode"})
 """What switches off the recording of gradients, for a block or a function."""
@@ -77,9 +77,8 @@ class Story:
 
     @property
     def heading(self) -> str:
-        """The number of the error, and autograd's own words."""
-        kind: str = self.facts["kind"]
-        return f'{kind} ("{WORDS[kind]}")'
+        """The error in autograd's own words."""
+        return quoted(self.facts["kind"])
 
     def file(self, path: str) -> ScriptFile | None:
         """The file at ``path``; ``None`` if it cannot be read as Python."""
@@ -150,19 +149,19 @@ class Story:
         shared = self._variables("shared", "`{}` is computed here, in the graph that was freed")
         carried = self._carried()
         names = listed(shared or carried)
-        by = f"{earlier} has freed" if earlier else "an earlier backward has freed"
+        by = f"{earlier or 'an earlier backward'} has already freed"
         through = f" through {names}" if names else ""
         self.message = f"`{failing}` goes{through} into a graph that {by}"
         if self.facts.get("same"):
             self.by_hand = (
-                f"compute {self._anew() or self._roots(failing)} anew before it is differentiated again: "
+                f"compute {self._anew() or self._roots(failing)} again before the second backward: "
                 "each backward frees the graph that it goes through"
             )
         elif self.facts.get("joint"):
             self.by_hand = f"call backward once, on the sum of this loss and that of {earlier}"
         else:
             again = earlier.startswith("an earlier run")
-            self.by_hand = self._way(carried, "in each pass" if again else "for this backward")
+            self.by_hand = self._way(carried, "in every iteration" if again else "for this backward")
         return "autograd raises here: the graph has been freed"
 
     def _roots(self, failing: str) -> str:
@@ -176,13 +175,13 @@ class Story:
         ends = [one["name"] for one in (*across.get("entered", ()), *self.facts.get("roots", ()))]
         if not first or first[0] in ends:
             return listed(first)
-        return f"{listed(first)}, and what is computed of it,"
+        return f"{listed(first)}, and what is computed from it,"
 
     def _way(self, carried: Sequence[str], when: str) -> str:
         """How the failing backward can do without what was computed before, by what it would lose by that.
 
         Args:
-            carried: Variables that are assigned anew from pass to pass.
+            carried: Variables that are assigned anew from iteration to iteration.
             when: What else would be computed anew.
         """
         across = self.facts.get("across")
@@ -192,17 +191,21 @@ class Story:
         state = [one["name"] for one in across["rebound"] if set(prefixes(one["name"])) & set(carried)]
         if across["starves"]:
             anew = self._anew()
-            left = listed(across["starved"]) or "what it was computed with"
-            return f"compute {anew} anew {when}; detached, {left} would get no gradient" if anew else ""
+            left = listed(across["starved"]) or "its parameters"
+            return (
+                f"compute {anew} again {when}; detaching it would leave {left} without a gradient"
+                if anew
+                else ""
+            )
         if (across["fed"] or not held) and (state or held):
             return (
-                f"{self._detached(list(dict.fromkeys(state or held)))} before the next pass uses it: the "
-                "gradient of each pass then ends there, and no parameter is left without one"
+                f"{self._detached(list(dict.fromkeys(state or held)))} before the next iteration uses it: "
+                "the gradient then stops there, and every parameter still gets one"
             )
         if held and not across["fed"]:
             return (
-                f"{self._detached(held)}, if it is a constant to this loss; compute it anew {when}, if the "
-                "loss is to train what it is computed with: either way each parameter has its gradient"
+                f"{self._detached(held)} if this loss should not train it; compute it again {when} if it "
+                "should: either way, every parameter gets a gradient"
             )
         return ""
 
@@ -213,7 +216,7 @@ class Story:
         return f"detach {listed(names[:4])}"
 
     def _carried(self) -> list[str]:
-        """Note what brings the graph of an earlier pass of a loop, or of an earlier call, into this one.
+        """Note what brings the graph of an earlier iteration of a loop, or of an earlier call, into this one.
 
         That is a variable of the graph which is read before the same block gives it its next value. The
         names of such variables.
@@ -236,12 +239,12 @@ class Story:
             block = inside[-1] if inside else scope if "." in name else None
             read = read_before_bound(block, name) if block is not None else None
             if read is not None:
-                self.note(one["file"], Span.of(read), f"`{name}` comes in here from before, with its graph")
+                self.note(one["file"], Span.of(read), f"`{name}` still has its previous value and graph here")
                 names.append(name)
         return names
 
     def _moved(self, failing: str) -> str:
-        step = self._cause("step", "this step has changed the weights")
+        step = self._cause("step", "this step has modified the weights")
         name = self.facts.get("parameter")
         tensors = list(dict.fromkeys(one["name"] for one in self.facts.get("tensors", ())))
         by = step or self._renormalised() or self._overwritten()
@@ -257,7 +260,7 @@ class Story:
 
     def _after_the_step(self, step: str) -> str:
         """How the failing backward can do with the weights that the step has left."""
-        after = "after each step" if step.startswith("an earlier run") else f"after {step}"
+        after = "after every step" if step.startswith("an earlier run") else f"after {step}"
         across = self.facts.get("across")
         if across and across["whole"]:
             anew = self._anew()
@@ -267,7 +270,7 @@ class Story:
     def changed(self, needs: str, by: str) -> None:
         """Say that what is needed has been changed since, and ``by`` what, as far as that is known."""
         self._needs = "" if by else needs
-        self.message = f"{needs}, and {by or 'an operation in place'} has changed it since"
+        self.message = f"{needs}, and {by or 'an operation in place'} has modified it since"
 
     def blame(self, path: str, span: Span) -> None:
         """Say that the operation at ``span`` has changed what is needed, if that is not known yet."""
@@ -291,7 +294,7 @@ class Story:
         for path, node in self._calls(lambda call: keyword_of(call, "max_norm") is not None):
             if last_name(node.func) == layer["kind"]:
                 self.note(
-                    path, Span.of(node), f"{option} has each lookup scale the rows that it reads, in place"
+                    path, Span.of(node), f"with {option}, each lookup scales the rows it reads in place"
                 )
         self.by_hand = f"compute with `{name}.weight.clone()`, or do without max_norm"
         return f"a lookup in `{name}`, which scales rows in place ({option}),"
@@ -331,7 +334,7 @@ class Story:
             return f"`{instead}` makes a new tensor"
         name = next(iter(changed_by(node)), "")
         if changed and name.isidentifier():
-            return f"`{name} = {name}.clone()` before it: then a copy is changed"
+            return f"`{name} = {name}.clone()` before it: then a copy is modified"
         return ""
 
     def _like_the_graph(self) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
@@ -363,22 +366,20 @@ class Story:
         return f"{part} of `{self.facts['operation']}` (a tensor of shape [{shape}])"
 
     def _cut(self, failing: str) -> str:
-        names = self._variables(
-            "roots", "`{}` is computed here, and nothing that requires a gradient is in it"
-        )
+        names = self._variables("roots", "`{}` is computed here, from nothing that requires grad")
         for root in self.facts.get("roots", ()):
             self._cuts(root)
         frozen = self.facts.get("frozen", ())
-        why = f"{listed(names) or 'what it starts from'} hangs on no graph"
+        why = f"{listed(names) or 'the loss'} has no graph"
         if not self.facts.get("recording", True):
             self.by_hand = self._recorded_again()
-            why = "gradients are not being recorded"
+            why = "gradients are disabled"
         elif self._cutting:
             self.by_hand = self._without(list(dict.fromkeys(self._cutting)))
         elif frozen:
             self.by_hand = "`requires_grad_(True)` on those of its parameters that are to be trained"
-            why = f"an optimizer is to train {listed(frozen[:2])}, of which no parameter requires a gradient"
-        self.message = f"`{failing}` has nothing to differentiate: {why}"
+            why = f"no parameter of {listed(frozen[:2])}, which an optimizer should train, requires grad"
+        self.message = f"`{failing}` cannot compute gradients: {why}"
         return "autograd raises here: there is no graph"
 
     def _recorded_again(self) -> str:
@@ -391,10 +392,8 @@ class Story:
             return f"compute the loss, and call backward, outside of `{around[-1]}`"
         calls = list(self._calls(lambda call: ast.unparse(call).endswith("set_grad_enabled(False)")))
         for where, call in calls:
-            self.note(
-                where, Span.of(call), "this switches the recording of gradients off, until it is switched on"
-            )
-        return "switch recording on again: `torch.set_grad_enabled(True)`" if calls else ""
+            self.note(where, Span.of(call), "this disables gradients until they are enabled again")
+        return "enable gradients again: `torch.set_grad_enabled(True)`" if calls else ""
 
     def _without(self, cutting: Sequence[str]) -> str:
         """What a person can do about that which cuts the graph."""
@@ -405,13 +404,14 @@ class Story:
         if set(other) <= {"detach"}:
             return "leave out `detach` on the way to the loss"
         makes = [name for name in other if name in ("tensor", "as_tensor")]
-        instead = "; `torch.stack` of tensors makes one that has their graph" if makes else ""
-        return f"compute the loss of what goes into {listed(other[:3])}, by what has a gradient{instead}"
+        instead = "; `torch.stack` of tensors keeps their graph" if makes else ""
+        return (
+            f"compute the loss from what goes into {listed(other[:3])}, with operations that have a "
+            f"gradient{instead}"
+        )
 
     def _leaf(self, failing: str) -> str:
-        self.message = (
-            f"`{failing}` changes a leaf that requires a gradient in place, while gradients are recorded"
-        )
+        self.message = f"`{failing}` modifies a leaf that requires grad in place, outside of `no_grad`"
         path, line = self._raised
         file = self.file(path)
         assert file is not None
@@ -423,7 +423,7 @@ class Story:
         updates = {ast.unparse(one) for one in ast.walk(node) if isinstance(one, ast.Attribute)} & gradients
         parameters = names & set(self.facts.get("parameters", ()))
         if updates or parameters or any(one["parameter"] or one["owned"] for one in leaves):
-            self.by_hand = "change it in place under `with torch.no_grad():`"
+            self.by_hand = "modify it under `with torch.no_grad():`"
         elif leaves and not reads & gradients:
             # Nobody asks for the gradient of the leaf by the name that a new tensor takes over.
             self.by_hand = self._instead(node, leaves)
@@ -431,7 +431,7 @@ class Story:
 
     def _view(self, failing: str) -> str:
         what = next((told for sign, told in VIEWS if sign in self.facts["message"]), "a view")
-        self.message = f"`{failing}` changes in place {what}, which autograd refuses"
+        self.message = f"`{failing}` modifies in place {what}, which autograd does not allow"
         path, line = self._raised
         file = self.file(path)
         assert file is not None
@@ -444,14 +444,13 @@ class Story:
                 variable = {"file": path, "function": begins, "name": name, "line": node.lineno}
                 found = self._assignment(variable, anew=True)
                 if found is not None:
-                    self.note(found[0], Span.of(found[2]), f"`{found[1]}` comes from here")
+                    self.note(found[0], Span.of(found[2]), f"`{found[1]}` is created here")
                 instead = out_of_place(node)
                 if instead is not None and read_after(around, node, name):
-                    self.by_hand = f"`{instead}` makes a new tensor, and leaves what it is a view of as it is"
+                    self.by_hand = f"`{instead}` makes a new tensor, and leaves the base of the view as it is"
                 elif any(isinstance(one, ast.For) and name in bound_by(one) for one in ast.walk(around)):
                     self.by_hand = (
-                        "collect the new parts in a list, and make the whole anew of it, with `torch.stack` "
-                        "or `torch.cat`"
+                        "collect the new parts in a list, and combine them with `torch.stack` or `torch.cat`"
                     )
         return "autograd raises here"
 
@@ -548,7 +547,7 @@ class Story:
         return found
 
     def _cuts(self, variable: Mapping[str, Any], depth: int = DEPTH) -> None:
-        """Note what no gradient passes, among the assignments that led to ``variable``."""
+        """Note what no gradient iterations, among the assignments that led to ``variable``."""
         found = self._assignment(variable)
         if found is None or depth <= 0 or found[2] in self._followed:
             return
@@ -575,7 +574,7 @@ class Story:
                 self._cuts({**variable, "name": node.id, "classes": ()}, depth - 1)
 
     def _cut_at(self, path: str, call: ast.Call) -> None:
-        """Note a call that no gradient passes, unless what goes into it is known to need none."""
+        """Note a call that no gradient iterations, unless what goes into it is known to need none."""
         names = {ast.unparse(one) for one in ast.walk(call) if isinstance(one, ast.Name | ast.Attribute)}
         trainable = self.facts.get("trainable", ())
         held = {prefix for name in trainable for prefix in prefixes(name)}
@@ -586,7 +585,7 @@ class Story:
             self._cutting.append(last_name(call.func))
         elif names and all(name.split(".")[0] in self._harmless for name in names):
             return
-        self.note(path, Span.of(call), f"no gradient passes `{last_name(call.func)}`", over=True)
+        self.note(path, Span.of(call), f"no gradient flows through `{last_name(call.func)}`", over=True)
 
     @cached_property
     def _harmless(self) -> set[str]:
@@ -622,7 +621,7 @@ class Story:
         for outer in file.outer(statement):
             for name, place in switches_off(outer):
                 self._cutting.append(name)
-                self.note(path, Span.of(place), "nothing that is computed under this has a graph", over=True)
+                self.note(path, Span.of(place), "nothing computed under this has a graph", over=True)
 
     @cached_property
     def _cutting(self) -> list[str]:

@@ -17,7 +17,7 @@ CALLS = frozenset({"backward", "manual_backward", "grad", "step"})
 CUTS = frozenset(
     {"detach", "item", "numpy", "tolist", "argmax", "tensor", "as_tensor", "from_numpy", "no_grad"}
 )
-"""The last names of what no gradient passes."""
+"""The last names of what no gradient iterations."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,8 @@ def read_before_bound(block: ast.AST, name: str) -> ast.expr | None:
 
 
 def read_after(scope: ast.AST, statement: ast.stmt, name: str) -> bool:
-    """Whether ``scope`` reads ``name`` behind ``statement``, in the pass of the loop that it is given in."""
+    """Whether ``scope`` reads ``name`` behind ``statement``, in the iteration of the loop that it is given
+    in."""
     given = [
         node
         for node in ast.walk(scope)

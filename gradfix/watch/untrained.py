@@ -49,26 +49,30 @@ def _idle(
     who = _called(one)
     notes: list[Note] = []
     if one["frozen"]:
-        why = f"none of the parameters of {who} requires a gradient"
-        by_hand = "unfreeze what is to be trained (`requires_grad_(True)`), or make the optimizer for what is"
+        why = f"none of the parameters of {who} requires grad"
+        by_hand = (
+            "unfreeze what should be trained (`requires_grad_(True)`), or create the optimizer with "
+            "parameters that require grad"
+        )
     elif not facts["backwards"]:
-        why = "nothing has called `backward()`"
+        why = "`backward()` was never called"
         by_hand = "call `backward()` on the loss before the step"
     elif one["held"] and not one["networks"]:
-        why = f"its parameters are of none of the networks that are in use ({listed(one['held'][:3])})"
-        by_hand = (
-            "make the optimizer when the network is what it is to be: not before it is copied or replaced"
-        )
+        why = f"its parameters do not belong to the networks in use ({listed(one['held'][:3])})"
+        by_hand = "create the optimizer after the network is copied or replaced, not before"
     else:
         trains = f" ({listed(one['networks'][:3])})" if one["networks"] else ""
-        why = f"no `backward()` has left a gradient in a parameter of {who}{trains} by the time of a step"
+        why = f"no parameter of {who}{trains} ever had a `.grad` when it stepped"
         by_hand = (
-            "see that the optimizer is made for the network which computes the loss, that nothing on the way "
-            "is detached, and that `zero_grad()` does not come between the backward and the step"
+            "check that the optimizer was created with the parameters of the network that computes the loss, "
+            "that nothing in between is detached, and that `zero_grad()` does not come between backward and "
+            "step"
         )
         for network in one["networks"]:
             for call in _calls(file, network.rpartition(".")[2]):
-                notes += [Note(Span.of(at), f"no gradient passes `{what}`") for at, what in _cuts(file, call)]
+                notes += [
+                    Note(Span.of(at), f"no gradient flows through `{what}`") for at, what in _cuts(file, call)
+                ]
     message = f"{_steps(one)} of {who} had no gradient to use: {why}"
     notes = [Note(file.call(line), f"{_steps(one)}, none with a gradient"), *dict.fromkeys(notes)]
     return _explanation(path, file, message, notes, by_hand)
@@ -78,7 +82,7 @@ def _zeros(one: Mapping[str, Any], path: str, file: ScriptFile, line: int) -> Ex
     """Steps have found gradients that are zero throughout."""
     message = f"every gradient that {_called(one)} had at its first steps is zero"
     note = Note(file.call(line), "each parameter has a gradient, and each is zero")
-    by_hand = "see whether the loss is constant, has a factor that is zero, or is clamped"
+    by_hand = "check whether the loss is constant, has a factor that is zero, or is clamped"
     return _explanation(path, file, message, [note], by_hand)
 
 
@@ -103,16 +107,16 @@ def _left_out(story: Story, one: Mapping[str, Any], network: str, path: str) -> 
         notes.append(Note(Span.of(call), f"`{name}` is called here"))
         for place, what in _cuts(file, call):
             cut.append(what)
-            notes.append(Note(Span.of(place), f"no gradient passes `{what}`"))
+            notes.append(Note(Span.of(place), f"no gradient flows through `{what}`"))
     message = (
-        f"`{network}` never had a gradient at {_steps(one)} of {_called(one)}, which is to train it: "
-        "no loss reaches it"
+        f"`{network}` had no gradient in {_steps(one)} of {_called(one)}, which should train it: "
+        "it gets none from any loss"
     )
     what = (
-        f"leave out {listed(list(dict.fromkeys(cut))[:2])} behind `{name}`"
+        f"leave out {listed(list(dict.fromkeys(cut))[:2])} after `{name}`"
         if cut
         else (
-            f"see where the gradient ends on the way from the loss to `{name}`: `detach()`, `.data`, "
+            f"check where the gradient ends between the loss and `{name}`: `detach()`, `.data`, "
             "`item()`, `no_grad()`, or a result that no loss uses"
         )
     )
@@ -142,7 +146,7 @@ def _calls(file: ScriptFile | None, name: str) -> Iterator[ast.Call]:
 
 
 def _cuts(file: ScriptFile, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
-    """What no gradient passes, around a call and around the variable that it is assigned to."""
+    """What no gradient iterations, around a call and around the variable that it is assigned to."""
     scope = file.around(call.lineno)
     for node in ast.walk(scope):
         if isinstance(node, ast.Call) and last_name(node.func) in CUTS and call in ast.walk(node):

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from world import BRANCH, FIXED_GAN, GAN, REPOSITORY, World
 
 from gradfix.cli.bot import app
+from gradfix.core.errors import quoted
 
 ROOT = Path(__file__).resolve().parents[2]
 CI = ("GITHUB_", "GITLAB_", "CI_", "GITEA_", "GRADFIX_", "GH_", "FORGEJO_")
@@ -100,7 +101,7 @@ def test_from_a_checkout_to_a_pull_request(lab: World, tmp_path: Path) -> None:
     assert done.stdout.startswith(f"{BRANCH}: created http://")
     (pull,) = lab.forge.pulls
     assert "> `RuntimeError: Trying to backward through the graph a second time (or directly" in pull.body
-    assert "| before | raised E1 at line 17" in pull.body
+    assert f"| before | raised {quoted('E1')} at line 17" in pull.body
     assert lab.forge.content(REPOSITORY, BRANCH, "models/gan.py") == FIXED_GAN
     again = bot("publish", "plan.json", *target, cwd=tmp_path, GRADFIX_TOKEN=TOKEN)
     assert again.stdout.startswith(f"{BRANCH}: unchanged")

@@ -364,6 +364,6 @@ def test_a_choice_is_named_with_the_other_one(lab: World) -> None:
     (done,) = lab.publish(lab.plan(select=("carried-hidden-state",)), dry_run=True)
     assert done.words is not None
     assert "**This is a choice.**" in done.words.body and "truncated backpropagation" in done.words.body
-    assert "losses of several passes" in done.words.body
+    assert "losses of several iterations" in done.words.body
     (done,) = lab.publish(lab.plan(select=SELECT), dry_run=True)
     assert done.words is not None and "choice" not in done.words.body

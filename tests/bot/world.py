@@ -23,6 +23,7 @@ from gradfix.bot.http import Patience
 from gradfix.bot.plan import PlanFile, Rewrite
 from gradfix.bot.publish import Done, Wanted
 from gradfix.bot.secret import Token
+from gradfix.core.errors import quoted
 from gradfix.pipeline import driver
 from gradfix.pipeline.driver import RequestedOptions
 from gradfix.pipeline.results import Outcome
@@ -98,7 +99,7 @@ CERTIFICATE = {
         {
             "name": "original",
             "verdict": "holds",
-            "detail": "the original raises E1, as predicted",
+            "detail": f"the original raises {quoted('E1')}, as predicted",
             "subject": "",
         },
         {"name": "fixed-runs", "verdict": "holds", "detail": "the fixed program ran 6 steps", "subject": ""},
@@ -119,7 +120,7 @@ CERTIFICATE = {
         {
             "version": "before",
             "seed": 0,
-            "summary": "raised E1 at line 17 in envy.backward()",
+            "summary": f"raised {quoted('E1')} at line 17 in envy.backward()",
             "error": "RuntimeError: Trying to backward through the graph a second time (or directly access "
             "saved tensors after they have already been freed). Saved intermediate values of the graph are "
             "freed when you call .backward()",

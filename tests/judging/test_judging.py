@@ -23,6 +23,7 @@ from cases import CASES, Case
 from typer.testing import CliRunner
 
 from gradfix.cli.commands import app
+from gradfix.core.errors import quoted
 from gradfix.pipeline import driver, reviewing
 from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.verify.judging.verdicts import judge
@@ -507,7 +508,7 @@ def test_segments_of_time(
     ((found, reason),) = judged(old, RNN + after.format(passes=passes, length=length), tmp_path)
     assert found == expected, reason
     if found == "not run":
-        assert "more passes than the run of the original" in reason
+        assert "more iterations than the run of the original" in reason
 
 
 def test_the_command_line(tmp_path: Path) -> None:
@@ -525,13 +526,13 @@ def test_the_command_line(tmp_path: Path) -> None:
 
     result = runner.invoke(app, ["verify", "--before", str(old), str(old)])
     assert result.exit_code == 1
-    assert "refuted: it raised E1" in result.stdout
+    assert f"refuted: it raised {quoted('E1')}" in result.stdout
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("x = 1\n", "x = 2\n", "gradfix knows no mistake"),
+        ("x = 1\n", "x = 2\n", "gradfix finds no mistake"),
         ("x = (\n", "x = 2\n", "old.py"),
     ],
 )

@@ -279,7 +279,7 @@ NOT_MADE_UP = {
     "a file that is there, and not looked for where it lies": (
         "import os\nif not os.path.exists('prepared/numbers.txt'):\n"
         "    raise RuntimeError('numbers.txt not found')\nassert open('numbers.txt').read() == '1\\n2\\n'\n",
-        "no backward call happened",
+        "backward() was never called",
     ),
     "a network that was saved whole": (
         "import torch\nnetwork = torch.load('whole.pth')\nnetwork(torch.ones(1, 2)).sum().backward()\n",

@@ -51,7 +51,7 @@ def test_a_budget_within_another_is_no_larger() -> None:
 
 def test_an_import_that_is_not_done_in_time_is_not_one_that_fails(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
-    with pytest.raises(CannotRun, match="the time for this file is over"):
+    with pytest.raises(CannotRun, match="the time for this file is up"):
         server.Server(command, tmp_path, {}, tmp_path / "log", time.monotonic() + 0.2)
     command = [sys.executable, "-c", "raise SystemExit('it broke')"]
     with pytest.raises(CannotRun, match="torch cannot be imported: it broke"):

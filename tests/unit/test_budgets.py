@@ -269,7 +269,7 @@ def test_the_fixes_of_many_mistakes_are_chosen_in_few_versions(
     assert len(versions) == 1 + ALONE + TOGETHER
     assert report.messages == ()
     (note,) = report.notes
-    assert note.startswith(f"no more fixes were chosen after {ALONE + TOGETHER} versions of the file")
+    assert note.startswith(f"stopped looking for fixes after {ALONE + TOGETHER} versions of the file")
 
 
 def test_fixes_that_are_chosen_together_are_those_that_are_chosen_alone(

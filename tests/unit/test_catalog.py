@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fakes import ROOT, gradfix, standard_codemods, write_codemod
 
-from gradfix.core.codemod import Codemod
+from gradfix.core.codemod import LEAVE, Codemod
 from gradfix.rules import catalog
 
 
@@ -132,6 +132,14 @@ def test_an_installed_package_offers_codemods_by_entry_points(installed: Path) -
     assert b"ModuleNotFoundError" in done.stderr
     assert b"Traceback" not in done.stderr
     assert done.returncode == 2
+
+
+def test_each_is_explained_in_short_by_an_example_and_by_what_is_no_mistake() -> None:
+    for codemod in catalog.load().codemods:
+        told = codemod.in_short
+        assert len(told.splitlines()) <= 15, codemod.name
+        assert "\n\n    " in told and f"\n\n{LEAVE}" in told, codemod.name
+        assert "Precondition" not in told and "By hand" not in told, codemod.name
 
 
 def test_each_says_what_a_person_can_do() -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from gradfix.core.codemod import Claim, Effect
+from gradfix.core.errors import quoted
 from gradfix.verify.claims import (
     Check,
     Still,
@@ -256,7 +257,7 @@ def test_rounding_may_grow_with_the_weights_but_nothing_else_may() -> None:
     assert apart.verdict == "fails"
     (lost,) = preserved(first, (step(2.0), step(2.0 + 1e-4, weight=1.1)))
     assert lost.verdict == "holds"
-    assert "rounding has moved the weights apart" in lost.detail
+    assert "of their size, by rounding" in lost.detail
 
 
 def test_equal_gradients_do_not_excuse_other_weights() -> None:
@@ -296,7 +297,7 @@ def test_a_change_ends_the_comparison_at_the_first_step_that_may_differ() -> Non
     checks = check(claim, Effect.CHANGES, before, after)
     assert verdicts(checks, "unchanged") == ["holds"]
     assert "equal at the 1 step" in details(checks, "unchanged")
-    assert "then other steps, which the fix changes" in details(checks, "unchanged")
+    assert "then other steps, whose gradients the fix changes" in details(checks, "unchanged")
     # A listed optimizer whose first step comes later has nothing to be compared.
     checks = check(Claim(unchanged=(2,)), Effect.CHANGES, before, after)
     assert verdicts(checks, "unchanged") == []
@@ -540,7 +541,7 @@ def test_a_step_that_consumes_nothing() -> None:
     claim = Claim(unchanged=())
     assert verdicts(check(claim, Effect.CHANGES, before, idle), "consumes") == ["fails"]
     checks = check(claim, Effect.CHANGES, idle, idle)
-    assert details(checks, "consumes") == "step 1 of opt consumes nothing, as in the original"
+    assert details(checks, "consumes") == "step 1 of opt finds no gradient, as in the original"
     assert verdicts(checks, "consumes") == ["not checked"]
     assert verdicts(check(claim, Effect.REPAIRS, idle, idle), "consumes") == ["fails"]
     cleared = recording(backward(0), step(0.0, feeds=()))
@@ -550,18 +551,23 @@ def test_a_step_that_consumes_nothing() -> None:
 @pytest.mark.parametrize(
     ("calls", "feeds", "verdict", "detail"),
     [
-        (["loss"], [(0,)], "holds", "the only step of opt consumes loss only"),
+        (["loss"], [(0,)], "holds", "the only step of opt uses gradients from loss only"),
         (
             ["loss", "other"],
             [(0, 1)],
             "fails",
-            "step 1 of opt consumes gradients of loss and other, not of loss",
+            "step 1 of opt uses gradients from loss and other, not from loss",
         ),
-        (["loss"], [()], "fails", "step 1 of opt consumes gradients of nothing, not of loss"),
+        (["loss"], [()], "fails", "step 1 of opt uses gradients from nothing, not from loss"),
         (["loss"], [(-1,)], "not checked", "gradients of opt are assigned by hand"),
-        ([None], [(0,)], "not checked", "what feeds opt cannot be read from the source"),
-        (["loss", "loss"], [(0,), (0, 1)], "fails", "opt consumes gradients that it had already consumed"),
-        (["loss", "loss"], [(0,), (1,)], "holds", "each of 2 steps of opt consumes loss only"),
+        (
+            [None],
+            [(0,)],
+            "not checked",
+            "the losses of opt cannot be read from the source",
+        ),
+        (["loss", "loss"], [(0,), (0, 1)], "fails", "opt uses gradients that it has already used"),
+        (["loss", "loss"], [(0,), (1,)], "holds", "each of 2 steps of opt uses gradients from loss only"),
         ([], [], "fails", "opt takes no step"),
     ],
 )
@@ -657,11 +663,11 @@ def test_a_run_in_one_line() -> None:
     assert summary(recording(backward(0), optimizers=0)) == "ran 1 backward call"
     crash = failure("E1", 27, receiver="lossG")
     assert summary(recording(*LOOP[:2], crash)) == (
-        "raised E1 at line 27 in lossG.backward() after 1 step of opt"
+        f"raised {quoted('E1')} at line 27 in lossG.backward() after 1 step of opt"
     )
     added = failure("E1", 27, receiver="lossD + lossG")
     assert summary(recording(added)) == (
-        "raised E1 at line 27 in (lossD + lossG).backward() after 0 backward calls"
+        f"raised {quoted('E1')} at line 27 in (lossD + lossG).backward() after 0 backward calls"
     )
     assert summary(recording(*LOOP[:2], ending="seconds")) == "ran 1 step of opt, until its time was spent"
 

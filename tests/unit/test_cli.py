@@ -447,6 +447,8 @@ def test_list_and_explain(project: Path) -> None:
     done = run(project, "list")
     assert re.search(rb"^risky-word +warning +The word risky is wrong\.$", done.stdout, re.M)
     done = run(project, "explain", "risky_word")
+    assert done.stdout == b"The word risky is wrong.\n\nMore: `gradfix explain --full risky-word`\n"
+    done = run(project, "explain", "--full", "risky_word")
     assert done.stdout == b"The word risky is wrong.\n\nBefore: ``risky``. After: another word.\n"
     assert done.returncode == 0
 

@@ -87,7 +87,7 @@ CASES = {
         LEAK,
         (("    d_loss.backward()", "    od.zero_grad()\n    d_loss.backward()"),),
         "not run",
-        "no step consumes what backward call 2, of d_loss, gives",
+        "no step uses the gradients of backward call 2, of d_loss",
     ),
     "cleared once for each step": Case(UNCLEARED, (CLEAR,), "proved"),
     "cleared, and a loss doubled": Case(
@@ -110,13 +110,13 @@ CASES = {
         UNCLEARED,
         (("    loss.backward()\n", "    opt.zero_grad()\n    if step % 2: loss.backward()\n"),),
         "refuted",
-        "consumes nothing",
+        "finds no gradient",
     ),
     "cleared, and weights moved": Case(
         UNCLEARED,
         (CLEAR, ("    opt.step()\n", "    net.weight.data.mul_(0.9)\n    opt.step()\n")),
         "refuted",
-        "something else than steps moves net.weight",
+        "net.weight is now changed by something other than a step",
     ),
     "cleared, and begun with other weights": Case(
         UNCLEARED, (CLEAR, ("opt = ", "net.weight.data.mul_(1.1)\nopt = ")), "not run", ""
@@ -134,7 +134,7 @@ CASES = {
             ),
         ),
         "not run",
-        "no step consumes what backward call 1, of loss, gives",
+        "no step uses the gradients of backward call 1, of loss",
     ),
 }
 

@@ -86,5 +86,5 @@ def test_what_stops_the_scripts_that_import_a_module_is_said(project: Path) -> N
     (file,) = driver.plan(["nets/trainer.py"], options).files
     (attempt,) = file.attempts
     assert attempt.outcome is Outcome.UNVERIFIED
-    assert attempt.reason.startswith("no backward call happened; run through ")
+    assert attempt.reason.startswith("backward() was never called; run through ")
     assert "main.py: the script left at main.py:1 with exit code no data" in attempt.reason

@@ -380,7 +380,7 @@ def test_what_is_named_for_a_loss_is_no_evaluation(cls: str, name: str) -> None:
     term = f"left_out = terms.{name}(batches)  # loss = loss + left_out"
     code = script(PENALTY.format(cls=cls, name=name), term)
     assert rated(code, prepared) == [("info", 0)]
-    assert "no backward reaches it" in driver.findings(parsed(code), prepared)[0].message
+    assert "no backward uses what it computes" in driver.findings(parsed(code), prepared)[0].message
 
 
 @pytest.mark.parametrize("name", ["validation_loss", "val_loss", "estimate_loss", "test_losses", "score"])

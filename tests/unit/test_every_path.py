@@ -269,7 +269,9 @@ EACH = "for o in (opt, opt_other):\n        o.step()\n        o.zero_grad()"
 def test_an_optimizer_that_a_loop_steps_is_named_as_it_was_made(options: Options) -> None:
     program = STEPPED.format(steps=EACH)
     (finding,) = driver.findings(parsed(program), options)
-    assert finding.message.startswith("`opt_other.step()` consumes what `loss` has left, which is `opt`'s")
+    assert finding.message.startswith(
+        "`opt_other.step()` also uses gradients from `loss`, which is the loss of `opt`"
+    )
     assert written(program, options) == ["opt_other.zero_grad()"]
 
 

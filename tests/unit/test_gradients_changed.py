@@ -118,6 +118,6 @@ def test_what_is_changed_between_two_backwards_is_no_sum(between: str, options: 
     kept = "near.backward(retain_graph=True)", "near.backward()"
     assert not found(TWICE.format(first=kept[0], between=between, second=kept[1]), options)
     told = found(TWICE.format(first=kept[1], between=between, second="far.backward()"), options)
-    assert told == [("graph-used-twice", ["keep the graph for the later backward"])]
+    assert told == [("graph-used-twice", ["keep the graph for the later backward (`retain_graph=True`)"])]
     ((_, fixes),) = found(TWICE.format(first=kept[1], between="pass", second="far.backward()"), options)
-    assert fixes[0] == "sum the losses into one backward"
+    assert fixes[0] == "call backward once, on the sum of the losses"

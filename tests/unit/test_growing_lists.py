@@ -112,4 +112,4 @@ def test_what_grows_is_reported_and_not_detached(code: str, expected: bool | Non
     assert [finding.code for finding in found] == ["carried-hidden-state"] * (expected is not None)
     for finding in found:
         assert bool(finding.fixes) is expected
-        assert ("has to be cleared" in finding.message) is not expected
+        assert ("is never cleared" in finding.message) is not expected

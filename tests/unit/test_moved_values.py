@@ -65,4 +65,4 @@ def test_what_is_only_moved_has_two_repairs_to_choose_from(
     (finding,) = driver.findings(parsed, options)
     assert finding.code == "carried-hidden-state"
     assert bool(finding.fixes) is certain
-    assert ("should begin anew" in finding.advice) is not certain
+    assert ("should start from the value before the loop" in finding.advice) is not certain

@@ -75,7 +75,7 @@ def test_a_loop_computes_what_its_step_moves(
     more: str, between: str, after: str, moves: bool, options: Options
 ) -> None:
     text = LOOP.format(optimizer="SGD", more=more, between=between, after=after)
-    assert fixes(text, options) == ["compute `scale` in each pass"] * moves
+    assert fixes(text, options) == ["compute `scale` in every iteration"] * moves
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_a_closure_computes_what_its_optimizer_moves(
     given: str, used: str, called: str, moves: bool, options: Options
 ) -> None:
     text = CLOSURE.format(given=given, used=used, called=called)
-    assert fixes(text, options) == ["compute `scale` in each call of `closure`"] * moves
+    assert fixes(text, options) == ["compute `scale` in every call of `closure`"] * moves

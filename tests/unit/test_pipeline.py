@@ -475,4 +475,4 @@ def test_a_clearing_may_show_what_is_wasted_then(tmp_path: Path) -> None:
     script.write_text(LEAKING)
     (reported,) = driver.check([str(script)], prepared).files[0].findings
     assert reported.fix is not None
-    assert reported.fix.message == "clear the gradients of each pass"
+    assert reported.fix.message == "clear the gradients in every iteration"

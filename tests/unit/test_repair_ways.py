@@ -174,7 +174,7 @@ def test_a_way_that_a_finding_does_not_admit_leaves_it_alone(script: Path) -> No
     code, output = invoke("apply", "--way", "no-grad", "--no-verify", "train.py")
     assert code == 1
     assert script.read_text() == SHARED
-    assert "left alone: `--way no-grad` is no way to mend it, but `--way detach` or" in output
+    assert "left alone: `--way no-grad` does not apply to it, only `--way detach` or" in output
     assert "1 finding left without a fix" in output
 
 
@@ -229,7 +229,7 @@ def test_one_order_of_adversaries_becomes_the_other(script: Path) -> None:
     assert first.index("maker_opt.step()") < first.index("judge_opt.zero_grad()")
     assert "fixed, proved (changes)" in output
     assert (
-        "j_loss for judge_opt, weights held still: the gradient that the original's own graph holds" in output
+        "j_loss for judge_opt, with updates off: the gradient that the original's own graph gives" in output
     )
     code, output = invoke("apply", "--gan-order", "generator-first", "train.py")
     assert (code, script.read_text()) == (0, first)

@@ -118,4 +118,4 @@ def test_another_order_of_summation_is_no_other_gradient(name: str, tmp_path: Pa
 def test_the_evidence_says_so(tmp_path: Path) -> None:
     (found,) = verified(PROGRAMS["bias before batch normalization"], [(MIXED, CLONED)], tmp_path)
     (check,) = [one for one in found.checks if one.name == "unchanged"]
-    assert "zero but for rounding in both" in check.detail
+    assert "zero up to rounding in both" in check.detail

@@ -108,12 +108,12 @@ def plainly(folder: Path, *arguments: str, stdin: str = "") -> subprocess.Comple
 
 
 def explanation(stderr: str) -> str:
-    """What follows the traceback, without autograd's own words beside the number of the error."""
-    found = re.search(r"^(\S+:\d+:\d+: (E\d)) \((.*?)\)(: .*)", stderr, re.MULTILINE | re.DOTALL)
+    """What follows the traceback, with the number of the error for autograd's own words."""
+    found = re.search(r"^(\S+:\d+:\d+: )\"(.*?)\"(: .*)", stderr, re.MULTILINE | re.DOTALL)
     if found is None:
         return ""
-    assert found[3] == f'"{WORDS[found[2]]}"'
-    return found[1] + found[4]
+    (kind,) = (kind for kind, words in WORDS.items() if words == found[2])
+    return found[1] + kind + found[3]
 
 
 def marked(told: str) -> dict[int, str]:
@@ -139,7 +139,7 @@ def test_a_graph_that_the_other_loss_has_freed(tmp_path: Path) -> None:
     told = explanation(done.stderr)
     assert told.startswith(
         "gan.py:18:5: E1: `loss_p.backward()` goes through `picture` into a graph that "
-        "`loss_c.backward()` at line 14 has freed\n"
+        "`loss_c.backward()` at line 14 has already freed\n"
     )
     labels = marked(told)
     assert "`picture` is computed here" in labels[10]
@@ -153,7 +153,7 @@ def test_the_patch_is_one_that_git_takes_and_the_script_then_runs(tmp_path: Path
     (tmp_path / "gan.py").write_text(STALE)
     told = explanation(run(tmp_path, "gan.py").stderr)
     assert "needs `critic." in told
-    assert "`opt_c.step()` at line 15 has changed it since" in told
+    assert "`opt_c.step()` at line 15 has modified it since" in told
     start, end = told.index("--- a/gan.py"), told.index("\nProve and write it with")
     (tmp_path / "fix.patch").write_text(told[start:end])
     git("init", "-q", ".", cwd=tmp_path)
@@ -195,9 +195,9 @@ def test_a_state_that_the_model_cannot_follow(tmp_path: Path) -> None:
     told = explanation(run(tmp_path, "rnn.py").stderr)
     assert told.startswith(
         "rnn.py:14:5: E1: `loss.backward()` goes through `h` into a graph "
-        "that an earlier run of the same line has freed\n"
+        "that an earlier run of the same line has already freed\n"
     )
-    assert marked(told)[11] == "the state of the pass before comes in here, with its graph"
+    assert marked(told)[11] == "the state of the previous iteration, which still has its graph"
     assert "= no automatic fix; by hand: " in told
 
 
@@ -232,7 +232,7 @@ def test_an_activation_that_was_changed_in_place(tmp_path: Path) -> None:
     told = explanation(run(tmp_path, "inplace.py").stderr)
     assert told.startswith("inplace.py:6:1: E2: ")
     assert "needs `y` as it was" in told
-    assert "overwritten here" in marked(told)[5]
+    assert "modified in place here" in marked(told)[5]
     assert "+y = y + 1\n" in told
     assert "Prove and write it with: gradfix apply --select inplace-on-saved inplace.py" in told
 
@@ -243,8 +243,8 @@ def test_a_change_in_place_that_the_model_cannot_follow(tmp_path: Path) -> None:
     (tmp_path / "inplace.py").write_text(code)
     told = explanation(run(tmp_path, "inplace.py").stderr)
     assert told.startswith("inplace.py:6:1: E2: ")
-    assert "and `y += 1` at line 5 has changed it since" in told
-    assert marked(told)[5] == "overwritten here"
+    assert "and `y += 1` at line 5 has modified it since" in told
+    assert marked(told)[5] == "modified in place here"
     assert "by hand: `y = y + 1` makes a new tensor" in told
     assert "= no automatic fix; by hand: " in told
     assert "Prove and write it with" not in told
@@ -258,14 +258,14 @@ def test_a_loss_without_a_graph(tmp_path: Path) -> None:
     (tmp_path / "cut.py").write_text(code)
     told = explanation(run(tmp_path, "cut.py").stderr)
     assert told.startswith("cut.py:6:1: E3: ")
-    assert marked(told)[4] == "no gradient passes `detach`"
+    assert marked(told)[4] == "no gradient flows through `detach`"
     assert "`loss` is computed here" in marked(told)[5]
 
 
 def test_a_leaf_that_is_changed_in_place(tmp_path: Path) -> None:
     (tmp_path / "leaf.py").write_text("import torch\n\nw = torch.ones(3, requires_grad=True)\nw += 1\n")
     told = explanation(run(tmp_path, "leaf.py").stderr)
-    assert told.startswith("leaf.py:4:1: E4: `w += 1` changes a leaf")
+    assert told.startswith("leaf.py:4:1: E4: `w += 1` modifies a leaf")
     assert "= no automatic fix; by hand: " in told
 
 
@@ -281,8 +281,8 @@ def test_one_of_several_views_that_is_changed_in_place(tmp_path: Path, statement
     )
     (tmp_path / "views.py").write_text(code)
     told = explanation(run(tmp_path, "views.py").stderr)
-    assert told.startswith(f"views.py:8:5: E5: `{statement}` changes in place one of several views")
-    assert marked(told)[7] == "several views of one tensor are given here at once"
+    assert told.startswith(f"views.py:8:5: E5: `{statement}` modifies in place one of several views")
+    assert marked(told)[7] == "this returns several views of one tensor"
     assert VIEWS[statement] in told
     assert "Prove and write it with: gradfix apply --select view-written-in-place views.py" in told
 
@@ -294,8 +294,8 @@ def test_a_view_from_where_nothing_is_recorded(tmp_path: Path) -> None:
     )
     (tmp_path / "part.py").write_text(code)
     told = explanation(run(tmp_path, "part.py").stderr)
-    assert "changes in place a view that was made while no gradients were recorded" in told
-    assert "`part` comes from here" in marked(told)[5]
+    assert "modifies in place a view created under `no_grad`" in told
+    assert "`part` is created here" in marked(told)[5]
 
 
 def test_an_error_that_another_one_wraps_is_explained(tmp_path: Path) -> None:
@@ -329,8 +329,7 @@ for _ in range(2):
     loss.backward()
     opt.step()
 """,
-        "compute `loss` anew before it is differentiated again: each backward frees the graph that it goes "
-        "through",
+        "compute `loss` again before the second backward: each backward frees the graph that it goes through",
     ),
     "a detached prediction would train nothing": (
         """
@@ -343,8 +342,8 @@ for _ in range(3):
     opt.step()
     before = now
 """,
-        "compute `before` anew after `opt.step()` at line 15, with the new weights; detached, `net.2` and "
-        "`net.0` would get no gradient",
+        "compute `before` again after `opt.step()` at line 15, with the new weights; detaching it would "
+        "leave `net.2` and `net.0` without a gradient",
     ),
     "a constant, or a part that is to be trained": (
         """
@@ -354,8 +353,8 @@ for _ in range(3):
     opt.zero_grad()
     loss.backward()
 """,
-        "`before = before.detach()`, if it is a constant to this loss; compute it anew in each pass, if the "
-        "loss is to train what it is computed with: either way each parameter has its gradient",
+        "`before = before.detach()` if this loss should not train it; compute it again in every iteration if "
+        "it should: either way, every parameter gets a gradient",
     ),
     "a state in a dict": (
         """
@@ -366,8 +365,8 @@ for _ in range(3):
     loss = unseen(net)(state["h"]).square().mean()
     loss.backward()
 """,
-        "detach `state['h']` before the next pass uses it: the gradient of each pass then ends there, and no "
-        "parameter is left without one",
+        "detach `state['h']` before the next iteration uses it: the gradient then stops there, and every "
+        "parameter still gets one",
     ),
     "two losses for one step": (
         """
@@ -388,7 +387,7 @@ one.backward()
 opt.step()
 other.backward()
 """,
-        "compute `shared`, and what is computed of it, again after `opt.step()` at line 12",
+        "compute `shared`, and what is computed from it, again after `opt.step()` at line 12",
     ),
     "a gradient that was to be differentiated": (
         """
@@ -406,7 +405,7 @@ labels = [0.0, 1.0]
 loss = (torch.sign(unseen(net)(torch.randn(2, 3)).argmax(1)) - torch.tensor(labels)).square().mean()
 loss.backward()
 """,
-        "compute the loss of what goes into `argmax`, by what has a gradient",
+        "compute the loss from what goes into `argmax`, with operations that have a gradient",
     ),
     "no optimizer trains the network": (
         """
@@ -426,7 +425,7 @@ class Masked(nn.Linear):
 
 Masked(3, 3)(torch.randn(2, 3))
 """,
-        "change it in place under `with torch.no_grad():`",
+        "modify it under `with torch.no_grad():`",
     ),
     "what is assigned in a loop and called in a function": (
         """
@@ -475,9 +474,9 @@ for _ in range(3):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("    loss.backward()\n", "", "`opt` had no gradient to use: nothing has called `backward()`"),
+        ("    loss.backward()\n", "", "`opt` had no gradient to use: `backward()` was never called"),
         ("    opt.step()", "    opt.zero_grad()\n    opt.step()", "= misplaced-zero-grad: "),
-        ("head(z)", "head(z.detach())", "`encoder` never had a gradient at all 3 steps of `opt`"),
+        ("head(z)", "head(z.detach())", "`encoder` had no gradient in all 3 steps of `opt`"),
         ("opt =", "encoder.requires_grad_(False)\nopt =", None),
         ("z = encoder(torch.randn(6, 4))", "z = torch.randn(6, 8)", None),
         (
@@ -488,7 +487,7 @@ for _ in range(3):
         (
             "for _ in",
             "encoder, head = copy.deepcopy(encoder), copy.deepcopy(head)\nfor _ in",
-            "its parameters are of none of the networks that are in use (`encoder` and `head`)",
+            "its parameters do not belong to the networks in use (`encoder` and `head`)",
         ),
         ("", "", None),
     ],

@@ -140,7 +140,7 @@ def test_it_is_told_in_the_terminal(project: Path) -> None:
     assert re.search(r"^c_unnamed.py:\d+:\d+: needless-retain-graph: info: ", told, re.MULTILINE)
     assert re.search(r"^Found 4 findings \(2 errors, 1 warning, 1 info\) in 3 files", told, re.MULTILINE)
     assert re.search(r"^stale-forward +error +", gradfix("list", cwd=project).stdout.decode(), re.MULTILINE)
-    explained = gradfix("explain", "needless-retain-graph", cwd=project).stdout.decode()
+    explained = gradfix("explain", "--full", "needless-retain-graph", cwd=project).stdout.decode()
     assert "\nSeverity: warning, or an info" in explained
 
 

@@ -486,7 +486,7 @@ def test_the_list_of_what_is_allowed_is_the_users_own(project: Path, canary: Pat
     assert "is no list of what is trusted" in passed_over()
     assert not canary.exists()
     code, output = invoke("trust", ".venv")
-    assert code == 2 and "remove it to begin anew" in output
+    assert code == 2 and "remove it to start over" in output
 
 
 def test_what_cannot_be_trusted_is_told(project: Path) -> None:

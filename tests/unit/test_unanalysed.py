@@ -53,25 +53,25 @@ def test_of_what_was_followed_nothing_is_said(text: str) -> None:
             f"{NET}loss = unknown(torch.randn(3, 2))\nloss.backward()\n",
             "script",
             "the script",
-            "what `loss` is computed from could not be followed",
+            "how `loss` is computed could not be followed",
         ),
         (
             f"{NET}for x in range(3):\n    losses = unknown(x)\n    losses['d'].backward()\n    opt.step()\n",
             "loop",
             "the loop at line 6",
-            "what `losses['d']` is computed from could not be followed",
+            "how `losses['d']` is computed could not be followed",
         ),
         (
             f"{NET}DEBUG = False\nif DEBUG:\n{TRAINS}",
             "loop",
             "the loop at line 8",
-            "line 11 stands behind `if DEBUG` in line 7, which never holds",
+            "line 11 never runs: it is under `if DEBUG` in line 7, which never applies",
         ),
         (
             f"{NET}if True:\n    print('no training')\nelse:\n{TRAINS}",
             "loop",
             "the loop at line 9",
-            "line 12 stands behind `else of if True` in line 6, which never holds",
+            "line 12 never runs: it is under `else of if True` in line 6, which never applies",
         ),
         (
             f"{NET}def outer():\n    def train():\n{indented(TRAINS)}    return 1\n",
@@ -83,7 +83,7 @@ def test_of_what_was_followed_nothing_is_said(text: str) -> None:
             f"{HEAD}net = nn.Linear(2, 1)\n\n\nclass Trainer:\n    def fit(self, opt):\n{indented(TRAINS)}",
             "function",
             "Trainer.fit",
-            "the optimizer comes from a caller that the model did not find",
+            "the optimizer comes from a caller that gradfix did not find",
         ),
     ],
 )

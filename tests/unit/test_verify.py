@@ -22,6 +22,7 @@ from typing import cast
 import pytest
 
 from gradfix.core.codemod import Claim, Effect
+from gradfix.core.errors import quoted
 from gradfix.project import trust
 from gradfix.verify import interpreter, reruns, runner, sandboxes, verification
 from gradfix.verify.claims import Check, Faults
@@ -1002,15 +1003,17 @@ def test_the_pairs_have_names_of_their_own() -> None:
 
 def test_evidence_for_a_terminal(verdicts: dict[str, Evidence]) -> None:
     lines = verdicts["reused: fresh forward"].lines()
-    assert lines[0] == "before      raised E2 at line 19 in lossG.backward() after 1 step of optimD"
+    assert (
+        lines[0] == f"before      raised {quoted('E2')} at line 19 in lossG.backward() after 1 step of optimD"
+    )
     assert lines[1] == "after       ran 5 steps of optimG and 5 of optimD"
     assert (
         "holds       gradients of optimD equal at the 1 step before the crash"
         " (max difference 0, all 4 gradients proved by hash)" in lines
     )
-    assert "holds       each of 5 steps of optimG consumes lossG only" in lines
+    assert "holds       each of 5 steps of optimG uses gradients from lossG only" in lines
     assert (
-        "holds       a + b for optimizer, weights held still: the gradient that the original's own graph"
+        "holds       a + b for optimizer, with updates off: the gradient that the original's own graph"
         in "\n".join(verdicts["one optimizer, two steps: one of the sum"].lines())
     )
     assert lines[-1].startswith("proved ")
@@ -1041,7 +1044,7 @@ def test_one_seed_is_enough_where_hashes_prove_everything(tmp_path: Path) -> Non
     evidence = verification.verify_rewrite(tmp_path / "gan.py", GAN, after, claim, Effect.REPAIRS)
     assert (evidence.outcome, evidence.seeds) == ("proved", (0,)), evidence.lines()
     assert evidence.reason.endswith("checks hold, and hashes prove that all gradients are equal")
-    assert not any(run.version.endswith("weights held still") for run in evidence.runs)
+    assert not any(run.version.endswith("updates off") for run in evidence.runs)
     assert {check.name for check in evidence.checks if check.by_hash} == {"unchanged", "reference"}
 
 
@@ -1135,10 +1138,11 @@ NOT_RUN = {
     ),
     "accelerator": (
         "import torch\nx = torch.zeros(1, device='cuda')\n",
-        "line 2 needs an accelerator, and a run has none; with stand-ins: no backward call happened",
+        "line 2 needs an accelerator, which verification does not use; "
+        "with stand-ins: backward() was never called",
     ),
-    "no backward": ("import torch\nprint(1)\n", "no backward call happened"),
-    "time": (SLOW, "the time was spent before the first backward call"),
+    "no backward": ("import torch\nprint(1)\n", "backward() was never called"),
+    "time": (SLOW, "the time was up before the first backward call"),
     "network": (
         "import urllib.request\nurllib.request.urlopen('https://example.org')\n",
         "line 2 tried to reach the network, which is off in the sandbox",
@@ -1217,8 +1221,11 @@ def test_what_stops_a_run_with_stand_ins_is_said_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("again", "why"),
     [
-        ("; step == 1999 and loss.backward()", "E1 was not raised within the budget"),
-        ("\n    if step == 1999: loss.backward()", "the run did not come to line {line}, which raises E1"),
+        ("; step == 1999 and loss.backward()", f"{quoted('E1')} was not raised in time"),
+        (
+            "\n    if step == 1999: loss.backward()",
+            "the run did not reach line {line}, which should raise " + quoted("E1"),
+        ),
     ],
 )
 def test_an_error_that_the_budget_does_not_reach(again: str, why: str, tmp_path: Path) -> None:
@@ -1279,7 +1286,7 @@ def test_what_no_run_has_come_to_is_not_proved(edit: tuple[str, str], tmp_path: 
         tmp_path / "late.py", text, after, Claim(), Effect.PRESERVES, seeds=(0,)
     )
     assert evidence.outcome == "not run"
-    assert "did not come to be executed" in evidence.reason
+    assert "never ran" in evidence.reason
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
@@ -1359,7 +1366,7 @@ def test_a_crash_that_no_finding_explains_is_told_and_proves_nothing(late: int, 
         )
         return found.outcome, found.reason
 
-    told = "not run", f"the original raises E2 at line {place}, which no finding explains"
+    told = "not run", f"the original raises {quoted('E2')} at line {place}, which no finding explains"
     assert outcome(Faults(), Faults()) == told
     known = Faults(frozenset({place}))
     assert outcome(known, Faults())[1] == told[1].replace("original", "fixed program")
@@ -1374,7 +1381,7 @@ def test_a_crash_of_the_fixed_program_alone_refutes_it(late: int, tmp_path: Path
         tmp_path / "crash.py", text, after, Claim(), Effect.PRESERVES, faults=(Faults(), Faults())
     )
     assert evidence.outcome == "refuted"
-    assert "raises E2" in evidence.reason
+    assert f"raises {quoted('E2')}" in evidence.reason
 
 
 def test_an_optimizer_of_a_later_phase_has_to_step(tmp_path: Path) -> None:
@@ -1419,7 +1426,7 @@ def test_a_fixed_program_that_takes_too_long_is_not_proved(tmp_path: Path) -> No
         tmp_path / "slow.py", GAN, after, GAN_E1, Effect.REPAIRS, limits=Limits(seconds=1), seeds=(0,)
     )
     assert evidence.outcome == "not run", evidence.lines()
-    assert evidence.reason == "the fixed program ran 0 backward calls before its time was spent"
+    assert evidence.reason == "the fixed program ran 0 backward calls before the time was up"
 
 
 BARE = """
@@ -1826,4 +1833,4 @@ def test_the_schema_that_got_furthest_is_kept(tmp_path: Path) -> None:
             ]  # fmt: skip
 
     found = reruns.completed(cast(Runner, Told()), Job(tmp_path / "x.py", ""))
-    assert (found.job.schema, found.stopped) == ('{"a": 1}', "no backward call happened")
+    assert (found.job.schema, found.stopped) == ('{"a": 1}', "backward() was never called")

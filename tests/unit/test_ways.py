@@ -545,7 +545,7 @@ for batch in torch.randn(3, 6, 4):
     ("now", "fix"),
     [
         # Computed anew, it would be what it is compared with.
-        ("batch", "detach `before`, with which it is compared"),
+        ("batch", "detach `before`, which it is compared with"),
         # A constant, or to be computed anew: the author has to say which.
         ("batch.flip(0)", ""),
         ("batch + 0.1 * torch.randn(6, 4)", ""),

@@ -43,7 +43,7 @@ class UnknownValue:
 
     def __float__(self) -> float:
         if not formatting(sys._getframe(1)):
-            self.unable("the script goes by a number that it reads from a tensor")
+            self.unable("the script branches on a number that it reads from a tensor")
         return math.nan
 
     def arithmetic(self, *others: object) -> UnknownValue:
@@ -54,7 +54,7 @@ class UnknownValue:
 
     def decides(self, *others: object) -> Any:
         """The script wants to know."""
-        self.unable("the script goes by a number that it reads from a tensor")
+        self.unable("the script branches on a number that it reads from a tensor")
 
 
 for _name in "add sub mul truediv floordiv mod pow".split():
@@ -99,7 +99,7 @@ def pretending(unable: Unable) -> Iterator[None]:
             setattr(FakeTensor, name, method)
 
     def elements(*_: Any, **__: Any) -> None:
-        unable("the script wants the elements of a tensor")
+        unable("the script reads the elements of a tensor")
 
     def numbers(tensor: Any, *_: Any) -> Any:
         return [numbers(row) for row in tensor] if tensor.dim() else UnknownValue()

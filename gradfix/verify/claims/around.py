@@ -129,5 +129,5 @@ def _part(
     more = f" and {len(which) - 3} more" if len(which) > 3 else ""
     detail = f"{what} differ from {where} on ({', '.join(which[:3])}{more})"
     if case.claim.same_forwards:
-        return Check(name, "fails", f"{detail}, though networks are said to run as before")
-    return Check(name, "holds", f"{detail}: the fix runs a network again, or at another time, as it declares")
+        return Check(name, "fails", f"{detail}, although the fix should not change when networks run")
+    return Check(name, "holds", f"{detail}: as intended, the fix runs a network again, or at another time")

@@ -51,7 +51,11 @@ def against_reference(case: Case) -> list[Check]:
     beyond = reference.steps[len(passed) :]
     if crash is None or not beyond:
         why = f"it {summary(reference)}" if reference.optimizers else "there is no optimizer"
-        return [Check("reference", "not checked", f"the original with its graphs kept is no help: {why}")]
+        return [
+            Check(
+                "reference", "not checked", f"nothing to compare in the original with its graphs kept: {why}"
+            )
+        ]
     courses = follow_steps(
         reference.steps, reference, case.after, case.listed, patient=True, stop_at_unlisted=False
     )
@@ -85,7 +89,7 @@ def _first_beyond(
     problem = found.problem or found.unknown
     if problem is None:
         how = agreement(Course(1, found.largest, hashed=found.hashed, measured=found.measured))
-        detail = f"the first step of {who} after the crash consumes what the original's graph holds ({how})"
+        detail = f"the first step of {who} after the crash uses what the original's graph gives ({how})"
         return [Check("reference", "holds", detail, who)]
     detail = f"the first step of {who} after the crash may differ from the original's graph, and does"
     return [Check("reference", "not checked", f"{detail}: {problem}", who)]
@@ -155,10 +159,10 @@ def once(case: Case) -> list[Check]:
         if losses not in excused:
             who = case.after.optimizers[one.step.optimizer].name
             how = "is backpropagated twice" if len(losses) > 1 else f"adds one term {one.count} times"
-            detail = f"step {one.step.turn + 1} of {who} consumes one loss {one.count} times"
+            detail = f"step {one.step.turn + 1} of {who} uses the gradient of one loss {one.count} times"
             counts = f"{losses[-1]} {how}, so its gradient counts {_times(one.count)}"
             return [Check("once", "fails", f"{detail}: {counts}")]
-    return [Check("once", "holds", f"{each_step(len(case.after.steps))} consumes each loss once")]
+    return [Check("once", "holds", f"{each_step(len(case.after.steps))} uses the gradient of each loss once")]
 
 
 def meant(case: Case) -> list[Check]:
@@ -173,7 +177,7 @@ def meant(case: Case) -> list[Check]:
     for doubt in [*intent.doubts(case.after.ledger), *undecided]:
         if (doubt.first.loss, doubt.second.loss) not in excused:
             what = " and ".join(sorted({_names(case, one) for one in doubt.shared})[:2])
-            detail = f"{what} consumes {doubt.first.loss} and {doubt.second.loss}, and "
+            detail = f"{what} uses gradients from {doubt.first.loss} and {doubt.second.loss}, and "
             unsure = f"whether both are meant for it is not certain: {doubt.reason}"
             return [Check("meant", "not checked", detail + unsure)]
     for doubt in intent.doubts(original) if original else ():
@@ -201,7 +205,7 @@ def consumes(case: Case) -> list[Check]:
         if step.consumes:
             continue
         who = case.after.optimizers[index].name
-        detail = f"step {turn + 1} of {who} consumes nothing"
+        detail = f"step {turn + 1} of {who} finds no gradient"
         steps = original.steps_of(index) if index < len(original.optimizers) else ()
         if promised or turn >= len(steps) or steps[turn].consumes:
             return [Check("consumes", "fails", detail)]
@@ -210,7 +214,7 @@ def consumes(case: Case) -> list[Check]:
         return [Check("consumes", "not checked", excused)]
     if not taken:
         return []
-    return [Check("consumes", "holds", f"{each_step(taken.total())} consumes a gradient")]
+    return [Check("consumes", "holds", f"{each_step(taken.total())} uses a gradient")]
 
 
 def moved(case: Case) -> list[Check]:
@@ -223,9 +227,7 @@ def moved(case: Case) -> list[Check]:
     for index, position in sorted(case.after.moved_otherwise - original.moved_otherwise):
         what = case.after.parameter(index, position)
         if len(original.steps_of(index)) > 1:
-            return [
-                Check("moved", "fails", f"something else than steps moves {what}, which nothing does before")
-            ]
+            return [Check("moved", "fails", f"{what} is now changed by something other than a step")]
     return []
 
 
@@ -253,20 +255,25 @@ def _fed(case: Case, index: int, wanted: frozenset[str | None]) -> Check:
         if BY_HAND in feeds:
             return Check("feeds", "not checked", f"gradients of {who} are assigned by hand", who)
         if None in found:
-            return Check("feeds", "not checked", f"what feeds {who} cannot be read from the source", who)
+            return Check(
+                "feeds",
+                "not checked",
+                f"the losses of {who} cannot be read from the source",
+                who,
+            )
         if found != wanted:
             fed = " and ".join(sorted(str(receiver) for receiver in found)) or "nothing"
-            detail = f"step {turn + 1} of {who} consumes gradients of {fed}, not of {words}"
+            detail = f"step {turn + 1} of {who} uses gradients from {fed}, not from {words}"
             return Check("feeds", "fails", detail, who)
     several = next((str(one) for one in wanted if len(_told_apart(case.after, one)) > 1), None)
     if leftover(steps) and (
         case.effect is Effect.CHANGES or not leftover((case.reference or case.before).steps_of(index))
     ):
-        return Check("feeds", "fails", f"{who} consumes gradients that it had already consumed", who)
+        return Check("feeds", "fails", f"{who} uses gradients that it has already used", who)
     if several is not None:
-        detail = f"the source calls several losses {several}, which are told apart by what they come to"
-        return Check("feeds", "not checked", f"what feeds {who}: {detail}", who)
-    return Check("feeds", "holds", f"{each_step(len(steps))} of {who} consumes {words} only", who)
+        detail = f"the source calls several losses {several}, and only their values tell them apart"
+        return Check("feeds", "not checked", f"the losses of {who}: {detail}", who)
+    return Check("feeds", "holds", f"{each_step(len(steps))} of {who} uses gradients from {words} only", who)
 
 
 def _told_apart(run: Recording, receiver: str | None) -> set[tuple[object, ...]]:

@@ -6,11 +6,12 @@ import ast
 from contextlib import suppress
 from dataclasses import replace
 
+from gradfix.core.errors import WORDS, quoted
 from gradfix.verify.recording.records import RecordedFailure, Recording
 
 
 def summary(recording: Recording) -> str:
-    """A run in one line: ``raised E1 at line 27 in lossG.backward() after 1 step of optimD``."""
+    """A run in one line: ``raised "..." at line 27 in lossG.backward() after 1 step of optimD``."""
     error = recording.crash or recording.uncaught
     if error is None:
         why = {
@@ -21,10 +22,14 @@ def summary(recording: Recording) -> str:
             "trouble": ", then gradfix's recorder failed",
         }
         return recording.ran() + why.get(recording.ending, "")
-    what = error.kind if error.kind != "other" else f"{error.type} ({first_line(error.message)})"
     call = f" in {_backward(error.place.receiver)}" if error.place.receiver else ""
     reached = until(recording, error).ran()
-    return f"raised {what} at {error.place}{call} after " + reached.removeprefix("ran ")
+    return f"raised {spoken(error)} at {error.place}{call} after " + reached.removeprefix("ran ")
+
+
+def spoken(error: RecordedFailure) -> str:
+    """An error in the words of whoever raises it: autograd's, or its type and what it says."""
+    return quoted(error.kind) if error.kind in WORDS else f"{error.type} ({first_line(error.message)})"
 
 
 def _backward(receiver: str) -> str:
@@ -46,7 +51,7 @@ def missed_by(run: Recording, which: str) -> str | None:
     what = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
     statements = {piece[0] for piece, executed in run.reached.items() if executed} & {*lines}
     part = "a part of " if len(statements) == len(lines) else ""
-    return f"{part}{what} of {which}, which the fix changes, did not come to be executed"
+    return f"{part}{what} of {which}, which the fix changes, never ran"
 
 
 def too_few(run: Recording) -> str | None:
@@ -57,7 +62,7 @@ def too_few(run: Recording) -> str | None:
         count = len(run.steps_of(optimizer.index))
         if count < ENOUGH:
             taken = "takes no step" if not count else "takes only one step"
-            return f"{optimizer.name} {taken} in it, so what it trains is not known"
+            return f"{optimizer.name} {taken} in it, which is too little to compare"
     return None
 
 

@@ -136,16 +136,16 @@ class _Versions:
         theirs = self.reference.steps_of(index) if index < len(self.reference.optimizers) else ()
         compared, problem = self.consumed(index, steps)
         if problem is None and leftover(steps) and not (listed and leftover(theirs)):
-            problem = "a step consumes gradients that an earlier one has consumed"
+            problem = "a step uses gradients that an earlier one has already used"
         if problem is None and self.displaced_weights(steps, theirs):
-            problem = "something else than steps moves weights, which nothing does in the original"
+            problem = "weights are changed by something other than a step, unlike in the original"
         problem = problem or self.wasted(index, steps, theirs) or self.missed(steps[:compared], theirs)
         if problem is not None:
             return Check("entries", "not checked", f"{who}: {problem}", who)
         known = "values" if self.blind or self.losses != "same" else "gradients"
-        detail = f"{each_step(len(steps))} of {who} consumes each of its losses once, and none is lost"
+        detail = f"{each_step(len(steps))} of {who} uses each of its losses once, and none is lost"
         at = "" if compared == len(steps) else f" at {plural(compared, 'step')}"
-        detail += f"; with the weights held still, their {known} are those of the original{at}"
+        detail += f"; with optimizer updates off, their {known} are those of the original{at}"
         return Check("entries", "holds", detail, who)
 
     def displaced_weights(self, steps: Sequence[RecordedStep], theirs: Sequence[RecordedStep]) -> bool:
@@ -175,10 +175,10 @@ class _Versions:
             if problem is None:
                 continue
             if not turn or not (self.losses == "other" or (ended and self.exhausted)):
-                return turn, f"step {turn + 1} consumes {problem}"
+                return turn, f"step {turn + 1} uses {problem}"
             counts = [self.counts(one) for one in steps[turn - 1 :]]
             if any(one != counts[0] for one in counts):
-                return turn, "later steps do not consume as many losses as the first ones"
+                return turn, "later steps do not use as many losses as the first ones"
             return turn, None
         return len(steps), None
 
@@ -209,8 +209,8 @@ class _Versions:
                     what = self.reference.parameter(index, apart)
                     yield f"{_name(call)}, which gives another gradient of {what} than in the original"
             elif not turn and self.terms(index, [call]) < self.terms(index, mates):
-                # Later ones may have lost what was carried over from earlier passes.
-                yield f"{_name(call)}, of which fewer terms give a gradient than in the original"
+                # Later ones may have lost what was carried over from earlier iterations.
+                yield f"{_name(call)}, in which fewer terms give a gradient than in the original"
 
     @staticmethod
     def terms(index: int, calls: Sequence[RecordedBackward]) -> int:
@@ -248,7 +248,7 @@ class _Versions:
             if not any(owner == index for owner, _ in event.reached) or self.untouched(steps, theirs):
                 continue
             if _loss(event) in own or stands & before:
-                return f"no step consumes what backward call {event.index + 1}, of {_name(event)}, gives"
+                return f"no step uses the gradients of backward call {event.index + 1}, of {_name(event)}"
         return None
 
     def untouched(self, steps: Sequence[RecordedStep], theirs: Sequence[RecordedStep]) -> bool:
@@ -270,7 +270,7 @@ class _Versions:
                 # What is differentiated twice there is one loss.
                 if not _terms(event) or not _terms(event) <= terms:
                     call = f"backward call {event.index + 1}, of {_name(event)}"
-                    return f"nothing stands for the original's {call}"
+                    return f"nothing replaces the original's {call}"
         return None
 
 

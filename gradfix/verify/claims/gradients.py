@@ -125,7 +125,7 @@ def _same_hash(one: str | None, other: str | None) -> bool:
 def compare(one: RecordedStep, other: RecordedStep, name: Recording) -> _Comparison:
     """Compare two steps up to the first gradient that differs."""
     if len(one.parameters) != len(other.parameters):
-        return _Comparison("it owns other parameters")
+        return _Comparison("it has other parameters")
     pairs = list(zip(one.parameters, other.parameters))
     overall = max((largest_of(a.gradient, b.gradient) for a, b in pairs), default=0.0)
     # What is moved by nothing but rounding moves nothing else.
@@ -163,7 +163,7 @@ def compare(one: RecordedStep, other: RecordedStep, name: Recording) -> _Compari
             found.largest = max(found.largest, apart)
             found.measured += 1
     if found.nothing and not found.hashed and not found.measured:
-        found.unknown = found.unknown or f"the gradient of {what} is nothing but rounding"
+        found.unknown = found.unknown or f"the gradient of {what} is only rounding error"
     return found
 
 
@@ -198,10 +198,10 @@ def follow_steps(
         if index not in listed:
             name = one.optimizers[index].name
             if stop_at_unlisted:
-                return _stopped(courses, f"{name} steps, which the fix changes", declared=True)
+                return _stopped(courses, f"{name} steps, whose gradients the fix changes", declared=True)
             known = None if mate is None else compare(step, mate, one)
             if known is None or known.problem is not None or known.unknown is not None:
-                why = f"{name} consumes something else from here, as the fix declares"
+                why = f"{name} uses other gradients from here on, as the fix intends"
                 return _stopped(courses, why, declared=True)
             continue
         course = courses[index]
@@ -220,7 +220,7 @@ def follow_steps(
         if problem is None and exact and drift > GROWN:
             problem = f"the weights differ by {drift:.1e} of their size although all gradients were equal"
         if problem is None and drift > GROWN:
-            return _stopped(courses, f"rounding has moved the weights apart by {drift:.1e} of their size")
+            return _stopped(courses, f"the weights differ by {drift:.1e} of their size, by rounding")
         if problem is not None:
             if patient and step.random != mate.random:
                 return _stopped(courses, "the two versions have drawn different random numbers")
@@ -308,10 +308,10 @@ def follow(one: Recording, other: Recording) -> dict[int, Followed] | str:
 def updates_apart(one: RecordedStep, other: RecordedStep, *, exact: Collection[int] = ()) -> int | None:
     """The position of a parameter that two steps move differently, though their gradients are equal.
 
-    What was not asked for, or did not come to pass, is not known to differ. Nor is what a gradient does that
-    is nothing but rounding: some optimizers take no note of its size. Where all that an optimizer has been
-    given for a parameter is equal bit for bit, at the positions ``exact``, what it makes of it must be equal
-    but for rounding.
+    What was not asked for, or did not come to pass, is not known to differ. Nor is what a gradient does
+    that is nothing but rounding: some optimizers take no note of its size. Where all that an optimizer has
+    been given for a parameter is equal bit for bit, at the positions ``exact``, what it makes of it must be
+    equal but for rounding.
     """
     if one.after is None or other.after is None:
         return None
@@ -359,7 +359,7 @@ def agreement(course: Course) -> str:
     """How well gradients agree, in words."""
     apart = "max difference 0" if course.largest == 0 else f"max relative difference {course.largest:.1e}"
     if course.nothing:
-        apart += f", {plural(course.nothing, 'gradient')} zero but for rounding in both"
+        apart += f", {plural(course.nothing, 'gradient')} zero up to rounding in both"
     if not course.hashed:
         return apart
     if not course.measured:

@@ -32,7 +32,7 @@ def _same_loss(case: Case, still: Still, index: int, receiver: str) -> Check:
 
     def verdict(what: Verdict, detail: str) -> Check:
         return Check(
-            "same-loss", what, f"{receiver} for {who}, weights held still: {detail}", f"{who} {receiver}"
+            "same-loss", what, f"{receiver} for {who}, with updates off: {detail}", f"{who} {receiver}"
         )
 
     if one is None or other is None:
@@ -42,11 +42,11 @@ def _same_loss(case: Case, still: Still, index: int, receiver: str) -> Check:
         # Of losses that share a name, each may be differentiated at another's place.
         alone = sum(receiver in names for names in case.declared().values()) == 1
         if broken and alone and case.claim.same_forwards and _draws_alike(case, still):
-            return verdict("fails", "it has another value, though the fix computes what the original did")
+            return verdict("fails", "it has another value, although the fix should compute the same")
         return verdict("not checked", "it has another value (random draws, or state that moves)")
     overall = largest_of(*one.shares.values(), *other.shares.values())
     if all(value.zero for value in one.shares.values()):
-        return verdict("not checked", "the original gives it nothing")
+        return verdict("not checked", "it gets no gradient in the original")
     largest, cut = 0.0, False
     for position in sorted({*one.shares, *other.shares}):
         a, b = one.shares.get(position), other.shares.get(position)
@@ -58,11 +58,11 @@ def _same_loss(case: Case, still: Still, index: int, receiver: str) -> Check:
             cut = True
             continue
         name = case.known.parameter(index, position)
-        detail = f"the same loss, but another gradient of {name} than the original's own graph holds"
+        detail = f"the same loss, but another gradient of {name} than the original's own graph gives"
         return verdict("fails" if broken else "not checked", detail)
     how = agreement(Course(largest=largest))
-    but = ", but for what leaked into what another loss trains" if cut else ""
-    return verdict("holds", f"the gradient that the original's own graph holds ({how}){but}")
+    but = ", except for parameters that another loss trains" if cut else ""
+    return verdict("holds", f"the gradient that the original's own graph gives ({how}){but}")
 
 
 def _draws_alike(case: Case, still: Still) -> bool:

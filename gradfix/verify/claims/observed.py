@@ -21,10 +21,10 @@ def observed(case: Case) -> list[Check]:
         return []
     if case.effect is Effect.CHANGES:
         seen = _trains_otherwise(case.before, case.after)
-        missing = "every step of both versions consumes the same, so the fix has had no effect in this run"
+        missing = "every step of both versions uses the same gradients: the fix had no effect in this run"
     else:
         seen = _builds_otherwise(case.before, case.after)
-        missing = "both versions build and keep the same graphs, so the fix has had no effect in this run"
+        missing = "both versions build and keep the same graphs: the fix had no effect in this run"
     return [Check("observed", "holds", seen) if seen else Check("observed", "not checked", missing)]
 
 
@@ -43,7 +43,7 @@ def _trains_otherwise(one: Recording, other: Recording) -> str | None:
         return "the versions construct different optimizers"
     for mine_, theirs_ in zip(one.backwards, other.backwards):
         if mine_.reached != theirs_.reached or leaves_apart(mine_.leaves, theirs_.leaves) is not None:
-            return f"what backward of {mine_.place.receiver or 'the loss'} leaves differs"
+            return f"the backward of {mine_.place.receiver or 'the loss'} gives other gradients"
     return None
 
 
@@ -64,18 +64,18 @@ def _builds_otherwise(one: Recording, other: Recording) -> str | None:
             return f"the graph of {name} is {'retained' if theirs.retain else 'freed'}"
         if mine.reached != theirs.reached:
             counts = len(theirs.reached), len(mine.reached)
-            return "backward of {} computes gradients of {} parameters, not {}".format(name, *counts)
+            return "the backward of {} computes gradients for {} parameters, not {}".format(name, *counts)
         if mine.saved != theirs.saved:
             return f"the graph of {name} saves other tensors"
     if len(one.backwards) != len(other.backwards):
         return "there are fewer backward calls" if len(other.backwards) < len(one.backwards) else None
     for before, after in zip(_graphs(one), _graphs(other)):
         if before[1] > after[1]:
-            return f"{plural(after[1], 'differentiated graph')} kept, not {before[1]}"
+            return f"{plural(after[1], 'used graph')} kept, not {before[1]}"
         if before[2] > after[2]:
             return "fewer references to tensors with a graph are kept"
         if before[0] != after[0]:
-            return "operations are recorded otherwise: fewer nodes of graphs are made, or others"
+            return "fewer operations are recorded in graphs, or others"
     return None
 
 

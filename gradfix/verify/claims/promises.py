@@ -18,7 +18,11 @@ def modes(case: Case) -> list[Check]:
     if not case.claim.steady_modes:
         return []
     if _other_mode(case.before) is None:
-        return [Check("modes", "not checked", "the original's steps find the networks in one mode, too")]
+        return [
+            Check(
+                "modes", "not checked", "in the original, too, every step finds the networks in the same mode"
+            )
+        ]
     other = _other_mode(case.after)
     if other is not None:
         return [Check("modes", "fails", f"{other} in another mode than the first step did")]
@@ -45,7 +49,7 @@ def _shorter(case: Case, index: int) -> Check:
         if compared.problem is None and compared.unknown is None and compared.drift == 0:
             continue
         if one.optimizer != index or compared.unknown is not None or compared.drift > 0:
-            why = f"other weights have moved before {who} differs"
+            why = f"other weights differ before the gradients of {who} do"
             return Check("clipped", "not checked", why, who)
         lengths = [
             (a.gradient.norm, b.gradient.norm)
@@ -54,10 +58,10 @@ def _shorter(case: Case, index: int) -> Check:
         ]
         before, after = (math.hypot(*norms) for norms in zip(*lengths)) if lengths else (0.0, 0.0)
         if after < before and all(b <= a * (1 + RELATIVE) for a, b in lengths):
-            what = f"step {turn + 1} of {who} consumes a gradient of norm {after:.3g}"
+            what = f"step {turn + 1} of {who} uses a gradient of norm {after:.3g}"
             what += f", clipped from {before:.3g}"
             return Check("clipped", "holds", what, who)
-        detail = f"step {turn + 1} of {who} consumes another gradient than the original's, and no shorter one"
+        detail = f"step {turn + 1} of {who} uses another gradient than in the original, but not a shorter one"
         return Check("clipped", "fails", detail, who)
     return Check("clipped", "not checked", f"no gradient of {who} is above the bound in this run", who)
 
@@ -77,18 +81,18 @@ def _later(case: Case, index: int) -> Check:
     for late in range(1, 1 if same else len(after)):
         common = min(len(before), len(after) - late)
         if len(set(after[:late])) == 1 and after[late : late + common] == before[:common]:
-            what = f"the options of {who} are at each step what they were {plural(late, 'step')} earlier"
+            what = f"the options of {who} at each step are those of {plural(late, 'step')} earlier"
             return Check("scheduled", "holds", what, who)
-    detail = f"the options of {who} do not change one move later than in the original"
+    detail = f"the options of {who} are not those of the original, one scheduler step later"
     return Check("scheduled", "fails", detail, who)
 
 
 def cleared(case: Case) -> list[Check]:
-    """Whether gradients are no longer added to those of earlier passes, as the claim may say."""
+    """Whether gradients are no longer added to those of earlier iterations, as the claim may say."""
     if not case.claim.clears:
         return []
     if case.known.optimizers:
-        detail = "beside optimizers, gradients of what none of them owns are not recorded"
+        detail = "gradients of tensors outside any optimizer are not recorded where there are optimizers"
         return [Check("cleared", "not checked", detail)]
     earlier: Mapping[str, Values | None] = {}
     for one, other in zip(case.before.backwards, case.after.backwards):
@@ -98,9 +102,9 @@ def cleared(case: Case) -> list[Check]:
         fresh = {name: _less(value, earlier.get(name)) for name, value in one.leaves.items()}
         wrong = leaves_apart(fresh, other.leaves)
         if wrong is not None:
-            return [Check("cleared", "fails", f"not the gradients of one pass alone: {wrong}")]
-        what = f"after backward call {one.index + 1}, leaf gradients are the original's less what was there"
-        return [Check("cleared", "holds", f"{what} before")]
+            return [Check("cleared", "fails", f"not the gradients of one iteration alone: {wrong}")]
+        what = f"after backward call {one.index + 1}, leaf gradients are the original's without the earlier"
+        return [Check("cleared", "holds", f"{what} ones")]
     return [Check("cleared", "not checked", "no gradient is added to another in this run")]
 
 

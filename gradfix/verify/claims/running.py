@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 
 from gradfix.core.codemod import Effect
+from gradfix.core.errors import quoted
 from gradfix.verify.checks import Check
 from gradfix.verify.claims.around import longest
 from gradfix.verify.claims.case import Case
-from gradfix.verify.claims.course import first_line, missed_by, too_few, until
+from gradfix.verify.claims.course import missed_by, spoken, too_few, until
 from gradfix.verify.claims.verdicts import Faults
 from gradfix.verify.recording.records import RecordedFailure, Recording
 
@@ -17,29 +18,28 @@ def original(case: Case) -> Check:
     """Whether the original does what was predicted."""
     claim, crash, name = case.claim, case.before.crash, "original"
     if claim.raises is not None:
-        predicted = f"{claim.raises} at line {claim.raises_line}" if claim.raises_line else claim.raises
+        predicted = quoted(claim.raises) + (f" at line {claim.raises_line}" if claim.raises_line else "")
         if crash is None:
             if case.before.ending == "finished":
                 return Check(name, "fails", f"the original runs; predicted was {predicted}")
             return Check(name, "not checked", f"the original did not get as far as {predicted}")
         where = claim.raises_line is None or crash.place.covers(claim.raises_line)
         if crash.kind == claim.raises and where:
-            return Check(name, "holds", f"the original raises {crash.kind} at {crash.place}, as predicted")
-        kind = crash.kind if crash.kind != "other" else f"{crash.type} ({first_line(crash.message)})"
+            return Check(name, "holds", f"the original raises {spoken(crash)} at {crash.place}, as predicted")
         # Of two calls that would raise, which comes first says nothing about the repair.
-        detail = f"the original raises {kind} at {crash.place}; predicted was {predicted}"
+        detail = f"the original raises {spoken(crash)} at {crash.place}; predicted was {predicted}"
         return Check(name, "not checked", detail)
     if crash is not None:
-        detail = f"the original raises {crash.kind} at {crash.place}, which is another fault"
+        detail = f"the original raises {spoken(crash)} at {crash.place}, which is another mistake"
         return Check(name, "not checked", detail)
     if claim.stops is not None:
         return _stopped_by(case, claim.stops)
     if case.effect is Effect.REPAIRS:
         idle = [step for step in case.before.steps if not step.consumes]
         if not idle:
-            return Check(name, "fails", "every step of the original consumes a gradient, and nothing raises")
+            return Check(name, "fails", "every step of the original uses a gradient, and nothing raises")
         who = case.before.optimizers[idle[0].optimizer].name
-        return Check(name, "holds", f"the original runs, and a step of {who} consumes nothing, as predicted")
+        return Check(name, "holds", f"the original runs, and a step of {who} finds no gradient, as predicted")
     return Check(name, "holds", "the original runs, as predicted")
 
 
@@ -62,8 +62,7 @@ def crashes(case: Case, original: Faults, fixed: Faults) -> list[Check]:
             continue
         if run is case.before and error.kind == case.claim.raises:
             continue
-        what = error.kind if error.kind != "other" else f"{error.type} ({first_line(error.message)})"
-        detail = f"{which} raises {what} at {error.place}, which no finding explains"
+        detail = f"{which} raises {spoken(error)} at {error.place}, which no finding explains"
         return [Check("crash", "not checked", detail)]
     return []
 
@@ -78,12 +77,11 @@ def fixed_runs(case: Case) -> Check:
         if after.ending == "died" and (before.ending, before.detail) != (after.ending, after.detail):
             return Check(name, "fails", f"the fixed program {after.ran()}, then {after.detail}")
         if after.ending in ("seconds", "killed", "values") and not further(case):
-            why = f", then {after.detail}" if after.ending == "values" else " before its time was spent"
+            why = f", then {after.detail}" if after.ending == "values" else " before the time was up"
             return Check(name, "not checked", f"the fixed program {after.ran()}{why}")
         return Check(name, "holds", f"the fixed program {after.ran()}")
-    what = error.kind if error.kind != "other" else f"{error.type} ({first_line(error.message)})"
     reached = until(after, error).ran()
-    stops = f"the fixed program {reached}, then raises {what} at {error.place}"
+    stops = f"the fixed program {reached}, then raises {spoken(error)} at {error.place}"
     originals = [r for r in (before, case.reference) if r is not None]
     as_before = any(
         known.same_as(error) and same_place(case, known, error)
@@ -98,7 +96,7 @@ def fixed_runs(case: Case) -> Check:
     if error.autograd:
         if same_place(case, before.crash, error):
             return Check(name, "fails", f"{stops}, where the original did")
-        return Check(name, "holds", f"as far as {error.place}: {stops}, which is another fault")
+        return Check(name, "holds", f"as far as {error.place}: {stops}, which is another mistake")
     if error.type in ("FileNotFoundError", "ModuleNotFoundError", "PermissionError", "SystemExit"):
         return Check(name, "not checked", stops)
     return Check(name, "fails", stops)

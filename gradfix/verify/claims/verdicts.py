@@ -97,7 +97,7 @@ def contradiction(*recordings: Recording | None) -> str | None:
                     if found.setdefault(key, value.digest) != value.digest:
                         assert recording is not None
                         what = recording.parameter(step.optimizer, position)
-                        return f"{what} at {step.place} has a hash that stands for other values too"
+                        return f"{what} at {step.place} has the same hash as other values"
     return None
 
 

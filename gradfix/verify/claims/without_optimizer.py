@@ -37,18 +37,18 @@ def by_hand(one: Recording, other: Recording) -> ByHand:
     for turn, (a, b) in enumerate(zip(mine, theirs), start=1):
         problem = _weights_apart(a.weights, b.weights) or _given_apart(a.gradients, b.gradients)
         if problem is not None:
-            return ByHand(f"at turn {turn}, {problem}")
+            return ByHand(f"at update {turn}, {problem}")
         calls += b.calls
     if any(
         run.ending == "finished" and len(turns) < len(more)
         for run, turns, more in ((one, mine, theirs), (other, theirs, mine))
     ):
-        return ByHand(f"weights move at {plural(len(theirs), 'turn')}, not {len(mine)}")
+        return ByHand(f"weights change in {plural(len(theirs), 'update')}, not {len(mine)}")
     if finished and (problem := _weights_apart(one.held, other.held)) is not None:
         return ByHand(f"at the end, {problem}")
     if min(len(mine), len(theirs)) < min(len(mine), 2):
         return ByHand(
-            "weights do not move as in the original", known=other.ending in ("finished", "backwards")
+            "weights do not change as in the original", known=other.ending in ("finished", "backwards")
         )
     if not mine or (len(mine) < 2 and not finished):
         return ByHand("there is no optimizer, and no gradient to compare", known=False)
@@ -56,7 +56,7 @@ def by_hand(one: Recording, other: Recording) -> ByHand:
     common = min(len(mine), len(theirs))
     alone = sorted(_moving(one, mine[:common], finished) ^ _moving(other, theirs[:common], finished))
     if alone:
-        return ByHand(f"{alone[0]} moves in one version alone, though by no more than rounding", known=False)
+        return ByHand(f"{alone[0]} changes in one version only, though by no more than rounding", known=False)
     return ByHand(None, calls=calls, whole=finished)
 
 

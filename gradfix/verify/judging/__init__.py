@@ -10,11 +10,11 @@ but for choices (each is run first, and has to run). A repair is accepted
   of them; or
 * if it does so while the weights of both are put back after each step: then the order in which the
   networks are trained (generator first, say) makes no difference, and everything else does. In further runs
-  one optimizer's weights do move, or all are put back to others after every other pass, which copies of the
-  former ones do not have; or
-* if, for state that is carried over passes, its first step consumes the sum of what the passes of the
+  one optimizer's weights do move, or all are put back to others after every other iteration, which copies of
+  the former ones do not have; or
+* if, for state that is carried over iterations, its first step consumes the sum of what the iterations of the
   original contribute, with their graphs kept and the weights held still: full backpropagation
-  through time, where gradfix's own fix truncates. Later steps must go on with the passes after these,
+  through time, where gradfix's own fix truncates. Later steps must go on with the iterations after these,
   differentiate what these come to, and consume the sum of what they contribute to gradfix's own fix, if that
   is made to truncate as seldom.
 

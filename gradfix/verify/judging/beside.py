@@ -48,7 +48,7 @@ def kept_apart(one: Recording, other: Recording, *, in_earnest: bool) -> str | N
             continue
         stops = len(one.steps) == len(other.steps) and abs(len(course) - len(mate)) > 1
         if stops or not _same_course(course, mate):
-            return f"{_spoken(name)} comes to be something else"
+            return f"{_spoken(name)} ends up different"
     return None
 
 
@@ -66,7 +66,7 @@ def _spoken(name: str) -> str:
 def _set_apart(one: Recording, other: Recording) -> str | None:
     """A module that has other settings in the other version for a while, if there is one.
 
-    Between two steps of a pass modes may rightly change at another place.
+    Between two steps of an iteration modes may rightly change at another place.
     """
     pairs = list(zip(one.steps, other.steps))
     length = 2 * len(one.optimizers)

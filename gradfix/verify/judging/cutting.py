@@ -1,8 +1,8 @@
-"""Programs in which the graph of what is carried over passes is cut every so many passes only.
+"""Programs in which the graph of what is carried over iterations is cut every so many iterations only.
 
-A fix of state that is carried over passes cuts in every pass. A repair that goes back through a segment of
-passes cuts at the end of each: what its later steps should consume is told by the same program with the same
-cut, made as seldom.
+A fix of state that is carried over iterations cuts in every iteration. A repair that goes back through a
+segment of iterations cuts at the end of each: what its later steps should consume is told by the same program
+with the same cut, made as seldom.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import copy
 import difflib
 
 
-def cut_every(original: str, fixed: str, passes: int, late: bool) -> str | None:
-    """The program ``fixed``, its detaches that ``original`` has not made in every so many passes only.
+def cut_every(original: str, fixed: str, iterations: int, late: bool) -> str | None:
+    """The program ``fixed``, its detaches that ``original`` has not made in every so many iterations only.
 
     Args:
         original: The program before the fix.
         fixed: The program after it.
-        passes: How many passes make a segment.
+        iterations: How many iterations make a segment.
         late: Whether the first to be made is that at the end of the first segment; otherwise it is the very
             first, before which there is nothing to cut.
 
@@ -47,8 +47,8 @@ def cut_every(original: str, fixed: str, passes: int, late: bool) -> str | None:
         if rest and not rest.startswith("#"):
             return None
         whole = _Undetached().visit(copy.deepcopy(node.value))
-        name = f"_gradfix_passes_{len(names)}"
-        turn = ast.parse(f"next({name}) % {passes} == {passes - 1 if late else 0}", mode="eval").body
+        name = f"_gradfix_iterations_{len(names)}"
+        turn = ast.parse(f"next({name}) % {iterations} == {iterations - 1 if late else 0}", mode="eval").body
         seldom = ast.Assign(node.targets, ast.IfExp(turn, node.value, whole), lineno=node.lineno)
         lines[node.lineno - 1] = row[: len(row) - len(row.lstrip())] + ast.unparse(seldom)
         names.append(name)

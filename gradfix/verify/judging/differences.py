@@ -44,9 +44,9 @@ def retains(run: Recording) -> int:
 def outdated(run: Recording) -> Apart | None:
     """Whether a step consumes what was computed with weights from before a step."""
     if run.ledger is None:
-        return Apart("its graphs are too large to be looked at", known=False)
+        return Apart("its graphs are too large to look at", known=False)
     for call, _ in intent.outdated(run.ledger):
-        return Apart(f"the backward call of {call.loss} uses weights that have been moved since")
+        return Apart(f"the backward call of {call.loss} uses weights that a step has changed since")
     return None
 
 
@@ -82,11 +82,11 @@ def difference(
             place = claims.updates_apart(mine, theirs, exact=exact)
             if updates and place is not None:
                 what = one.parameter(optimizer.index, place)
-                return Apart(f"step {turn} of {who} makes something else of {what} (seed {seed})")
+                return Apart(f"step {turn} of {who} updates {what} differently (seed {seed})")
             if mine.settings != theirs.settings:
                 return Apart(f"step {turn} of {who} has other settings: {theirs.settings}")
             if set(mine.clips) != set(theirs.clips):
-                return Apart(f"step {turn} of {who} clips gradients otherwise: {clips_of(theirs)}")
+                return Apart(f"step {turn} of {who} clips gradients differently: {clips_of(theirs)}")
         counts = [len(run.steps_of(optimizer.index)) for run in (one, other)]
         if not partly and _other_count(one, other, *counts):
             return Apart(f"{who} takes {plural(counts[1], 'step')}, not {counts[0]}")
@@ -97,7 +97,7 @@ def difference(
     if partly:
         return None
     if len(_unused(other)) > len(_unused(one)):
-        return Apart(f"no step uses what the backward call at {_unused(other)[-1]} computes")
+        return Apart(f"no step uses the gradients of the backward call at {_unused(other)[-1]}")
     return _cut_short(one, other)
 
 
@@ -124,7 +124,7 @@ def _bit_for_bit(one: RecordedStep, other: RecordedStep) -> set[int]:
 def _other_count(one: Recording, other: Recording, mine: int, theirs: int) -> bool:
     """Whether an optimizer takes more or fewer steps than it should.
 
-    Where runs end by their budget, that may cut one off in the middle of a pass.
+    Where runs end by their budget, that may cut one off in the middle of an iteration.
     """
     if not {one.ending, other.ending} <= {"finished", "steps"}:
         return False
@@ -153,7 +153,7 @@ def _cut_short(one: Recording, other: Recording) -> Apart | None:
     """Whether the judged version ends before it has done as much as the other."""
     if other.ending == "finished" or (other.ending == one.ending and len(other.steps) >= len(one.steps)):
         return None
-    return Apart(f"it leaves early: it {claims.summary(other)}", known=left_by_itself(other))
+    return Apart(f"it ends early: it {claims.summary(other)}", known=left_by_itself(other))
 
 
 def left_by_itself(run: Recording) -> bool:

@@ -15,7 +15,7 @@ from gradfix.verify.judging.differences import (
     outdated,
     retains,
 )
-from gradfix.verify.judging.passes import Counts, Rounds, common
+from gradfix.verify.judging.iterations import CommonIterations, Counts, common
 from gradfix.verify.judging.results import Repair
 from gradfix.verify.judging.trial import Trial
 from gradfix.verify.recording.records import RecordedStep, Recording, plural
@@ -34,7 +34,7 @@ def compared(trial: Trial, repair: Repair) -> _Found:
     """Whether the judged version consumes what the original with ``repair`` consumes."""
     first = trial.seeds[0]
     apart = (
-        outdated(trial.judged(first)) or Apart("they cannot be compared otherwise", known=False)
+        outdated(trial.judged(first)) or Apart("they cannot be compared in another way", known=False)
         if repair.held
         else _in_earnest(trial.repaired(repair, first), trial.judged(first), first)
     )
@@ -52,7 +52,7 @@ def compared(trial: Trial, repair: Repair) -> _Found:
         needless = retains(trial.judged(first)) > kept
     if needless:
         # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
-        hidden = Apart("it retains graphs, which no right repair has to")
+        hidden = Apart("it needs retain_graph=True, which no right repair does")
         return _Found(hidden if apart is None or not apart.known else apart)
     if apart is None:
         doubts = [apart for look in (_later, _moved) if (apart := look(trial, repair)) is not None]
@@ -62,7 +62,7 @@ def compared(trial: Trial, repair: Repair) -> _Found:
         return _Found(None, _manner(trial, repair)) if later is None else _Found(later)
     other = _other_order(trial, repair)
     if other is None:
-        return _Found(None, "with the weights held still, the optimizers consume the gradients")
+        return _Found(None, "with optimizer updates off, the optimizers use the gradients")
     # What differs where the weights do move is what people can see, but it is no reason in another order.
     pairs = zip(trial.repaired(repair, first).steps, trial.judged(first).steps)
     in_order = all(mine.optimizer == theirs.optimizer for mine, theirs in pairs)
@@ -104,11 +104,11 @@ def _manner(trial: Trial, repair: Repair) -> str:
     """How the judged version trains as the repair does, in words."""
     on = f"on {len(trial.seeds)} seeds"
     if trial.judged(trial.seeds[0]).optimizers:
-        return f"the optimizers consume, {on}, the gradients"
+        return f"{on}, the optimizers use the gradients"
     found = [claims.by_hand(trial.repaired(repair, seed), trial.judged(seed)) for seed in trial.seeds]
     if not all(one.whole for one in found):
         on += f" and for the first {plural(min(one.calls for one in found), 'backward call')}"
-    return f"weights are moved by, {on}, the gradients"
+    return f"{on}, the weights are updated with the gradients"
 
 
 def _other_order(trial: Trial, repair: Repair) -> Apart | None:
@@ -125,20 +125,20 @@ def _other_order(trial: Trial, repair: Repair) -> Apart | None:
     for seed in trial.seeds:
         model, run = trial.repaired(repair, seed), trial.judged(seed)
         if model.moved_otherwise != run.moved_otherwise:
-            return Apart("something other than the steps moves the weights")
+            return Apart("something other than a step changes the weights")
         kept = kept_apart(model, run, in_earnest=False)
         if kept is not None:
             return Apart(f"{kept} (seed {seed})")
         model, run = trial.repaired(repair, seed, still=True), trial.judged(seed, still=True)
         apart = difference(model, run, seed)
         if apart is not None:
-            return replace(apart, why=f"with the weights held still, {apart.why}")
+            return replace(apart, why=f"with optimizer updates off, {apart.why}")
     apart = first_found(_alone(trial, repair, one.index) for one in trial.judged(first).optimizers)
     if apart is None:
         apart = _moved(trial, repair)
     if apart is not None:
         return apart
-    return Apart("gradients are computed from weights that have changed") if goes_stale(trial) else None
+    return Apart("gradients are computed from outdated weights") if goes_stale(trial) else None
 
 
 def _alone(trial: Trial, repair: Repair, optimizer: int) -> Apart | None:
@@ -157,7 +157,7 @@ def _alone(trial: Trial, repair: Repair, optimizer: int) -> Apart | None:
 
 
 def _moved(trial: Trial, repair: Repair) -> Apart | None:
-    """What differs in passes before which the weights were put back to others: every other one."""
+    """What differs in iterations before which the weights were put back to others: every other one."""
     first = trial.seeds[0]
     whole = (
         trial.repaired(repair, first, still=True, through=True),
@@ -166,20 +166,25 @@ def _moved(trial: Trial, repair: Repair) -> Apart | None:
     apart = difference(*whole, first)
     if apart is not None and apart.known:
         return apart
-    passes = common(*whole)
-    if not passes.ends:
+    iterations = common(*whole)
+    if not iterations.ends:
         return Apart("there are too few steps to compare", known=False)
-    return _moved_in(trial, repair, passes, whole[0]) or _moved_in(trial, repair, passes.later(), None)
+    return _moved_in(trial, repair, iterations, whole[0]) or _moved_in(
+        trial, repair, iterations.later(), None
+    )
 
 
-def _moved_in(trial: Trial, repair: Repair, passes: Rounds, still: Recording | None) -> Apart | None:
-    """What differs in the resting ones of these passes, in which all optimizers of ``still`` should step.
+def _moved_in(
+    trial: Trial, repair: Repair, iterations: CommonIterations, still: Recording | None
+) -> Apart | None:
+    """What differs in the resting ones of these iterations, in which all optimizers of ``still`` should step.
 
-    In the other passes networks see others that were moved before, if those step first. So they are compared
-    only if networks see the same ones in both versions, as what they consume in the first pass tells.
+    In the other iterations networks see others that were moved before, if those step first. So they are
+    compared only if networks see the same ones in both versions, as what they consume in the first iteration
+    tells.
     """
     first = trial.seeds[0]
-    moves = passes.moving()
+    moves = iterations.moving()
     if not moves:
         return None
     runs = (
@@ -189,10 +194,10 @@ def _moved_in(trial: Trial, repair: Repair, passes: Rounds, still: Recording | N
     kept = kept_apart(*runs, in_earnest=True)
     if kept is not None:
         return Apart(kept)
-    resting = passes.resting(runs[0])
-    alike = _begin_alike(trial.repaired(repair, first), trial.judged(first), passes.ends[0])
-    one, other = runs if alike else (resting, passes.resting(runs[1]))
-    # What optimizers remember of the passes between may differ.
+    resting = iterations.resting(runs[0])
+    alike = _begin_alike(trial.repaired(repair, first), trial.judged(first), iterations.ends[0])
+    one, other = runs if alike else (resting, iterations.resting(runs[1]))
+    # What optimizers remember of the iterations between may differ.
     apart = difference(one, other, first, updates=False, partly=True)
     if apart is not None:
         return apart
@@ -222,7 +227,7 @@ def _in_earnest(one: Recording, other: Recording, seed: int) -> Apart | None:
         return apart
     for index, place in sorted(one.moved_otherwise ^ other.moved_otherwise):
         what = one.parameter(index, place)
-        return Apart(f"in one version something other than the steps moves {what} (seed {seed})")
+        return Apart(f"in one version something other than a step changes {what} (seed {seed})")
     kept = kept_apart(one, other, in_earnest=apart is None)
     return apart if kept is None else Apart(f"{kept} (seed {seed})")
 

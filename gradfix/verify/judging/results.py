@@ -34,7 +34,7 @@ class Mistake:
 
     claim: Claim
     carried: bool
-    """Whether it is about state that is carried over passes, so that there is a sum over time."""
+    """Whether it is about state that is carried over iterations, so that there is a sum over time."""
     still_there: str | None = None
     """What the model says of the mistake in the repaired version, if it is still there."""
     entries: bool = False

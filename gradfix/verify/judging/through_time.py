@@ -1,4 +1,4 @@
-"""Whether a repair goes back through time, for state that is carried over passes."""
+"""Whether a repair goes back through time, for state that is carried over iterations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradfix.verify.judging.differences import (
     settings_apart,
 )
 from gradfix.verify.judging.equivalence import goes_stale
-from gradfix.verify.judging.passes import common
+from gradfix.verify.judging.iterations import common
 from gradfix.verify.judging.results import Repair
 from gradfix.verify.judging.trial import Trial
 from gradfix.verify.recording.records import RecordedBackward, RecordedStep, Recording, Values
@@ -37,7 +37,7 @@ def _idle(run: Recording) -> bool:
 
 
 def compared_through_time(trial: Trial, repairs: Sequence[Repair]) -> str | Apart | None:
-    """Whether each step consumes the sum over several passes of the original; says so, if it does.
+    """Whether each step consumes the sum over several iterations of the original; says so, if it does.
 
     If only the first one is known to, says what differs at the others; ``None`` if not even that.
     """
@@ -59,7 +59,7 @@ def compared_through_time(trial: Trial, repairs: Sequence[Repair]) -> str | Apar
             clips = {(step.optimizer, frozenset(step.clips)) for step in model.steps}
             other = next((s for s in run.steps if (s.optimizer, frozenset(s.clips)) not in clips), None)
             if other is not None:
-                return Apart(f"{run.optimizers[other.optimizer].name} clips otherwise: {clips_of(other)}")
+                return Apart(f"{run.optimizers[other.optimizer].name} clips differently: {clips_of(other)}")
         for optimizer in held.optimizers:
             steps = held.steps_of(optimizer.index)
             if not steps:
@@ -68,22 +68,22 @@ def compared_through_time(trial: Trial, repairs: Sequence[Repair]) -> str | Apar
             if length is None:
                 return _beyond(whole, held, steps)
             if not _goes_on(whole, held, steps, length):
-                why = f"its first step consumes the sum over {length} passes, but not each step goes on with"
-                return Apart(f"{why} the passes after those of the one before (seed {seed})")
+                why = f"its first step uses the sum over {length} iterations, but later ones do not continue"
+                return Apart(f"{why} where the one before ended (seed {seed})")
             apart = _cut_as_seldom(trial, repairs, seed, steps, length)
             if apart is not None:
                 return apart
             lengths.add(length)
     if len(lengths) != 1 or goes_stale(trial):
         return None
-    return f"its step consumes the sum over {lengths.pop()} passes of what the original's own graph holds"
+    return f"its step uses the sum over {lengths.pop()} iterations of what the original's own graph gives"
 
 
-FARTHER = "it goes back through more passes than the run of the original has"
+FARTHER = "it goes back through more iterations than the run of the original has"
 
 
 def _beyond(whole: Recording, held: Recording, steps: Sequence[RecordedStep]) -> Apart | None:
-    """Whether the first step may sum more passes than the run of the original was left to make."""
+    """Whether the first step may sum more iterations than the run of the original was left to make."""
     if whole.ending == "finished" or len(held.backwards) >= len(whole.backwards):
         return None
     feeds = {feed for state in steps[0].parameters for feed in state.feeds if feed >= 0}
@@ -91,7 +91,7 @@ def _beyond(whole: Recording, held: Recording, steps: Sequence[RecordedStep]) ->
     losses = [call.value for call in whole.backwards]
     if not taken or any(_same_sum(losses[:count], taken) for count in range(1, len(losses) + 1)):
         return None
-    # A loss that is too small for all of these passes, where there are more steps, is another one.
+    # A loss that is too small for all of these iterations, where there are more steps, is another one.
     if len(steps) > 1 and _total(taken) < _total(losses):
         return None
     return Apart(FARTHER, known=False)
@@ -100,7 +100,7 @@ def _beyond(whole: Recording, held: Recording, steps: Sequence[RecordedStep]) ->
 def _cut_as_seldom(
     trial: Trial, repairs: Sequence[Repair], seed: int, steps: Sequence[RecordedStep], length: int
 ) -> Apart | None:
-    """What differs from gradfix's own fixes, made to cut the graph every ``length`` passes only.
+    """What differs from gradfix's own fixes, made to cut the graph every ``length`` iterations only.
 
     On the first seed the weights are put back to others every other time, too.
     """
@@ -125,9 +125,9 @@ def _cut_as_seldom(
         if turn is None and (model.ending != "finished" or len(sums) >= len(steps)):
             cut = replace(repair, text=text)
             return _moved_through(trial, cut, steps[0].optimizer, length) if seed == trial.seeds[0] else None
-        what = f"step {turn or len(sums) + 1} does not consume the sum over its own {length} passes"
+        what = f"step {turn or len(sums) + 1} does not use the sum over its own {length} iterations"
         found = Apart(f"{what}, though the first one does (seed {seed})")
-    why = f"its first step consumes the sum over {length} passes, and later ones cannot be compared"
+    why = f"its first step uses the sum over {length} iterations, and later ones cannot be compared"
     return found or Apart(why, known=False)
 
 
@@ -135,21 +135,22 @@ def _moved_through(trial: Trial, cut: Repair, optimizer: int, length: int) -> Ap
     """What differs for an optimizer in segments before which the weights were put back to others."""
     first = trial.seeds[0]
     held = trial.judged(first, still=True, through=True)
-    passes = common(held, held)
-    moves = passes.moving()
+    iterations = common(held, held)
+    moves = iterations.moving()
     run = trial.judged(first, still=True, through=True, moves=moves)
     rarely = [tuple(length * number for number in numbers) for numbers in moves]
     model = trial.repaired(cut, first, keep=True, still=True, through=True, moves=rarely)
     pairs = zip(_segments(model, optimizer, length), run.steps_of(optimizer))
     for turn, (consumed, step) in enumerate(pairs, start=1):
-        if passes.rests(optimizer, turn) and not claims.same_gradients(consumed, consumed_at(step)):
-            what = f"step {turn} does not consume the sum over its own {length} passes"
-            return Apart(f"{what} once the weights were put back to others (seed {first})")
+        if iterations.rests(optimizer, turn) and not claims.same_gradients(consumed, consumed_at(step)):
+            what = f"step {turn} does not use the sum over its own {length} iterations"
+            return Apart(f"{what} once the weights were replaced by others (seed {first})")
     return None
 
 
 def _segments(model: Recording, optimizer: int, length: int) -> list[dict[int, Values]]:
-    """What each so many passes contribute to an optimizer; the last are fewer only if the run has ended."""
+    """What each so many iterations contribute to an optimizer; the last are fewer only if the run has
+    ended."""
     sums: list[dict[int, Values]] = []
     calls = model.backwards
     for begin in range(0, len(calls), length):
@@ -179,7 +180,7 @@ def _total(losses: Sequence[Values | None]) -> float:
 
 
 def _goes_on(whole: Recording, held: Recording, steps: Sequence[RecordedStep], length: int) -> bool:
-    """Whether all steps do what the first one does, each with the passes after those of the one before.
+    """Whether all steps do what the first one does, each with the iterations after those of the one before.
 
     Where a graph is cut between them the original's own holds more, so gradients are not comparable. But what
     is differentiated does not depend on where graphs are cut, nor which weights have a part in it; and a step
@@ -229,7 +230,7 @@ def _steps_well(original: Recording, run: Recording) -> bool:
 
 
 def _summed(whole: Recording, optimizer: int, consumed: dict[int, Values | None]) -> int | None:
-    """Over how many passes (two or more) the shares in one optimizer have to be added up."""
+    """Over how many iterations (two or more) the shares in one optimizer have to be added up."""
     total: dict[int, Values] = {}
     for number, call in enumerate(whole.backwards, start=1):
         _add(total, call, optimizer)

@@ -14,7 +14,7 @@ from gradfix.verify import claims
 from gradfix.verify.command import Command
 from gradfix.verify.interpreter import Interpreter
 from gradfix.verify.jobs import Job, Limits
-from gradfix.verify.judging.passes import Counts
+from gradfix.verify.judging.iterations import Counts
 from gradfix.verify.judging.results import Judgement, Mistake, Repair, Verdict
 from gradfix.verify.obstacles import why_not
 from gradfix.verify.pairing import Numbers, paired
@@ -103,7 +103,7 @@ class Trial:
     def _job(self, version: tuple[Path, str], seed: int, through: bool = False, **how: Any) -> Job:
         limits = self._limits
         if through:
-            # A step may be worth many passes.
+            # A step may be worth many iterations.
             limits = replace(limits, steps=FURTHER * limits.steps, backwards=FURTHER * limits.backwards)
         steps, backwards = self._ahead
         limits = replace(limits, steps=limits.steps + steps, backwards=limits.backwards + backwards)
@@ -156,7 +156,7 @@ class Trial:
         """
         ledger = self.original(seed, keep=True, through=True).ledger
         if ledger is None:
-            raise intent.Undecided("the graphs of the original are too large to be looked at")
+            raise intent.Undecided("the graphs of the original are too large to look at")
         found = intent.corrections(ledger)
         return tuple(
             (call, one.cut, tuple(sorted(cast(Collection[tuple[int, int]], one.dropped))))

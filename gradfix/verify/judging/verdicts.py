@@ -135,7 +135,7 @@ def _verdict(
     doubt = next((apart for apart in refusals if not apart.known), None)
     if doubt is not None:
         return Verdict("not run", doubt.why)
-    return Verdict("refuted", refusals[0].why if refusals else "the original has another training step")
+    return Verdict("refuted", refusals[0].why if refusals else "the original trains in another way")
 
 
 def _measures(
@@ -146,7 +146,7 @@ def _measures(
     Where all that is wrong is which loss is given to whom, the rule itself is the measure, and no rewrite.
     """
     first = trial.seeds[0]
-    undecided = "gradfix has no repair of its own that runs, so there is nothing to compare"
+    undecided = "gradfix has no working repair of its own to compare with"
     models = [one for one in repairs if not one.choice and _stops(trial.repaired(one, first)) is None]
     entries = frozenset(number for number, mistake in enumerate(mistakes) if mistake.entries)
     rule = Repair(trial.before[1], entries, RULED, ruled=True)
@@ -166,7 +166,7 @@ def _measures(
     return [*models, *([rule] if entries else [])], undecided
 
 
-RULED = "with its graphs kept and each loss given once to those that it is for"
+RULED = "with its graphs kept and each loss used once, by the optimizers it is for"
 
 
 def _stopped(trial: Trial, seeds: Sequence[int]) -> Verdict | None:
@@ -183,6 +183,6 @@ def _stops(run: Recording) -> tuple[Judged, str] | None:
         return "not run", f"it {claims.summary(run)}"
     if not run.steps and not run.backwards:
         if run.optimizers:
-            return "refuted", "it makes no backward call"
-        return "not run", "it makes no backward call, and what `torch.autograd.grad` gives is not followed"
+            return "refuted", "it never calls backward()"
+        return "not run", "it never calls backward(), and what `torch.autograd.grad` returns is not followed"
     return None

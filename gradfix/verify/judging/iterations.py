@@ -1,7 +1,7 @@
-"""Passes of two versions that step the same optimizers, maybe in another order.
+"""Iterations of two versions that step the same optimizers, maybe in another order.
 
-A pass ends where the optimizers of both versions have stepped equally often, and each of them at least once
-since the pass before, if it goes on to step at all. Within a pass the order is free.
+An iteration ends where the optimizers of both versions have stepped equally often, and each of them at least
+once since the iteration before, if it goes on to step at all. Within an iteration the order is free.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ Counts = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
-    """Where the passes of two versions end."""
+class CommonIterations:
+    """Where the iterations of two versions end."""
 
     ends: tuple[Counts, ...]
 
-    def later(self) -> Rounds:
-        """The same, but the first two passes are taken for one, so that moving ones rest and the reverse."""
-        return Rounds(self.ends[1:])
+    def later(self) -> CommonIterations:
+        """The same, but the first two iterations are taken for one, so that moving ones rest and the
+        reverse."""
+        return CommonIterations(self.ends[1:])
 
     def moving(self) -> tuple[Counts, ...]:
-        """By optimizer: the numbers of its last steps in every other pass, the first one among them."""
+        """By optimizer: the numbers of its last steps in every other iteration, the first one among them."""
         turns = self.ends[::2]
         return tuple(tuple(end[index] for end in turns) for index in range(len(turns[0]) if turns else 0))
 
     def rests(self, optimizer: int, number: int) -> bool:
-        """Whether an optimizer takes the step of this number in one of the other passes."""
+        """Whether an optimizer takes the step of this number in one of the other iterations."""
         pairs = zip(self.ends[::2], self.ends[1::2])
         return any(start[optimizer] < number <= end[optimizer] for start, end in pairs)
 
     def resting(self, run: Recording) -> Recording:
-        """``run`` with the steps of the other passes only."""
+        """``run`` with the steps of the other iterations only."""
         taken: Counter[int] = Counter()
 
         def stays(event: object) -> bool:
@@ -51,8 +52,8 @@ class Rounds:
         return replace(run, events=tuple(event for event in run.events if stays(event)))
 
 
-def common(one: Recording, other: Recording) -> Rounds:
-    """The passes of two runs that recorded what each step makes of the weights."""
+def common(one: Recording, other: Recording) -> CommonIterations:
+    """The iterations of two runs that recorded what each step makes of the weights."""
     mine, theirs = _counts(one), set(_counts(other))
     last = mine[-1] if mine else ()
     ends: list[Counts] = []
@@ -61,7 +62,7 @@ def common(one: Recording, other: Recording) -> Rounds:
         waited = [index for index, total in enumerate(last) if total > begun[index]]
         if counts in theirs and all(counts[index] > begun[index] for index in waited):
             ends.append(counts)
-    return Rounds(tuple(ends))
+    return CommonIterations(tuple(ends))
 
 
 def _counts(run: Recording) -> Sequence[Counts]:

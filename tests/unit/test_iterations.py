@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradfix.verify.judging.passes import common
+from gradfix.verify.judging.iterations import common
 from gradfix.verify.recording.records import Draws, RecordedOptimizer, RecordedStep, Recording, SourceLocation
 
 NOWHERE = SourceLocation(None)
@@ -50,8 +50,8 @@ def test_a_pass_ends_where_all_have_stepped_equally_often(
 
 def test_every_other_pass_rests() -> None:
     made = run("aabaabaabaab")
-    passes = common(made, made)
-    assert passes.moving() == ((2, 6), (1, 3))
-    kept = passes.resting(made)
+    iterations = common(made, made)
+    assert iterations.moving() == ((2, 6), (1, 3))
+    kept = iterations.resting(made)
     assert [step.optimizer for step in kept.steps] == [0, 0, 1, 0, 0, 1]
-    assert [number for number in range(1, 9) if passes.rests(0, number)] == [3, 4, 7, 8]
+    assert [number for number in range(1, 9) if iterations.rests(0, number)] == [3, 4, 7, 8]
