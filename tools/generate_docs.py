@@ -4,7 +4,8 @@
     python tools/generate_docs.py --check    exit with 1 if it is stale
 
 A docstring is nearly Markdown as it is: its indented blocks are fenced, and the words ``Preconditions``,
-``By hand``, ``Effect`` and ``Severity`` at the start of a paragraph become bold.
+``By hand``, ``Effect`` and ``Severity`` at the start of a paragraph become bold. Its first line, its severity
+and the words behind ``Effect:`` are its row in the table at the top.
 
 What was measured is in ``benchmarks/strangers.json`` (kept by hand: a person reads findings and files) and
 ``benchmarks/peers.json`` (written by ``benchmarks/peers.py``).
@@ -30,9 +31,16 @@ INTRODUCTION = """\
 
 # The codemods
 
-Each is named for the mistake that it finds, and its docstring is this page and what `gradfix explain NAME`
-prints. What *effect* means, and which fixes are applied without `--unsafe-fixes`, is told in the
-[README](../README.md#the-codemods). [How well they do](#measured) is told at the end.
+Each is named for the mistake that it finds. `gradfix explain NAME` prints what is here, and
+[how well they do](#measured) is told at the end. The *effect* of a fix:
+
+- **preserves**: every gradient that an optimizer consumes stays equal.
+- **repairs**: the script cannot work as written. It raises, or a step consumes nothing.
+- **changes**: the script runs, and the fix changes what it learns. Applied only with `--unsafe-fixes`.
+- **none**: there is no fix, the mistake is reported.
+
+An *error* raises or trains wrongly, a *warning* wastes much or is about to become an error, an *info* is
+tidier.
 """
 
 STRANGERS = """\
@@ -84,9 +92,19 @@ def page() -> str:
 
     known = catalog.load()
     assert not known.problems, known.problems
-    links = "".join(f"- [{codemod.name}](#{codemod.name}): {codemod.summary}\n" for codemod in known.codemods)
+    rows = [
+        [f"[`{one.name}`](#{one.name})", one.summary, one.severity, ", ".join(effects(one.documentation))]
+        for one in known.codemods
+    ]
+    table = _table(["name", "what is wrong", "severity", "effect of the fix"], rows) + "\n"
     sections = (f"## {codemod.name}\n\n{markdown(codemod.documentation)}" for codemod in known.codemods)
-    return "\n".join((INTRODUCTION, links, *sections, strangers(), peers()))
+    return "\n".join((INTRODUCTION, table, *sections, strangers(), peers()))
+
+
+def effects(documentation: str) -> list[str]:
+    """The effects that a docstring tells of, behind ``Effect:`` up to the end of the sentence."""
+    told = re.findall(r"\beffect: ([^.;)]*)", documentation, re.IGNORECASE)
+    return list(dict.fromkeys(re.findall(r"\b(?:preserves|repairs|changes|none)\b", " ".join(told))))
 
 
 def strangers() -> str:
