@@ -303,6 +303,8 @@ def test_an_environment_yml_that_is_none_is_told_of(project: Path, text: str, wh
     write(project, {"environment.yml": text})
     (left,) = stated(project).left_out
     assert left.origin == "environment.yml" and left.why.startswith(why)
+    write(project, {"setup.py": "setup(install_requires=['a'])"})
+    assert (texts(stated(project)), stated(project).left_out) == (["a"], (left,))
 
 
 def test_aliases_in_an_environment_yml_do_not_multiply(project: Path) -> None:
