@@ -24,7 +24,7 @@ Nothing is rewritten: whether the sum was to be backpropagated, or to be printed
 
 By hand: backpropagate the sum, or return it; compute what is for the log alone under `torch.no_grad()`.
 
-Effect: changes.
+Effect: none.
 
 Severity: error.
 """

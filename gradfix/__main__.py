@@ -31,7 +31,7 @@ def _main() -> None:
     main()
 
 
-NEEDED = ("libcst", "pathspec", "typer", "unidiff")
+NEEDED = ("libcst", "packaging", "pathspec", "typer", "unidiff", "yaml")
 """Packages that gradfix imports."""
 
 

@@ -4,7 +4,8 @@
     python tools/generate_docs.py --check    exit with 1 if it is stale
 
 A docstring is nearly Markdown as it is: its indented blocks are fenced, and the words ``Preconditions``,
-``When not to fix it``, ``By hand``, ``Effect`` and ``Severity`` at the start of a paragraph become bold.
+``When not to fix it``, ``By hand``, ``Effect`` and ``Severity`` at the start of a paragraph become bold. Its first line, its severity
+and the words behind ``Effect:`` are its row in the table at the top.
 
 What was measured is in ``benchmarks/strangers.json`` (kept by hand: a person reads findings and files) and
 ``benchmarks/peers.json`` (written by ``benchmarks/peers.py``).
@@ -30,10 +31,16 @@ INTRODUCTION = """\
 
 # The codemods
 
-Each is named for the mistake that it finds, and its docstring is this page and what `gradfix explain --full
-NAME` prints; without `--full`, the beginning, the example and when not to fix it. What *effect* means,
-and which fixes are applied without `--unsafe-fixes`, is told in the [README](../README.md#the-codemods).
-[How well they do](#measured) is told at the end.
+Each is named for the mistake that it finds. `gradfix explain --full NAME` prints what is here
+(without `--full`, a summary), and [how well they do](#measured) is told at the end. The *effect* of a fix:
+
+- **preserves**: every gradient that an optimizer uses stays equal.
+- **repairs**: the script cannot work as written. It raises, or a step uses no gradient.
+- **changes**: the script runs, and the fix changes what it learns. Applied only with `--unsafe-fixes`.
+- **none**: there is no fix, the mistake is reported.
+
+An *error* raises or trains wrongly, a *warning* wastes much or is about to become an error, an *info* is
+tidier.
 """
 
 STRANGERS = """\
@@ -85,9 +92,19 @@ def page() -> str:
 
     known = catalog.load()
     assert not known.problems, known.problems
-    links = "".join(f"- [{codemod.name}](#{codemod.name}): {codemod.summary}\n" for codemod in known.codemods)
+    rows = [
+        [f"[`{one.name}`](#{one.name})", one.summary, one.severity, ", ".join(effects(one.documentation))]
+        for one in known.codemods
+    ]
+    table = _table(["name", "what is wrong", "severity", "effect of the fix"], rows) + "\n"
     sections = (f"## {codemod.name}\n\n{markdown(codemod.documentation)}" for codemod in known.codemods)
-    return "\n".join((INTRODUCTION, links, *sections, external_optimizers(), peers()))
+    return "\n".join((INTRODUCTION, table, *sections, external_optimizers(), peers()))
+
+
+def effects(documentation: str) -> list[str]:
+    """The effects that a docstring tells of, behind ``Effect:`` up to the end of the sentence."""
+    told = re.findall(r"\beffect: ([^.;)]*)", documentation, re.IGNORECASE)
+    return list(dict.fromkeys(re.findall(r"\b(?:preserves|repairs|changes|none)\b", " ".join(told))))
 
 
 def external_optimizers() -> str:

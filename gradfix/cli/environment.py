@@ -123,7 +123,8 @@ def _described(needs: Plan, python: str | None) -> Iterator[str]:
     yield from _lacked(needs, python)
     for left in needs.left_out:
         if not left.matters:
-            yield f"left out: {left.text} ({left.origin}): {left.why}"
+            what = left.text if left.text == left.origin else f"{left.text} ({left.origin})"
+            yield f"left out: {what}: {left.why}"
 
 
 def _lacked(needs: Plan, python: str | None) -> Iterator[str]:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from gradfix.environment import bytecode, cache, interpreters, resolve, uv
 from gradfix.environment.cache import Manifest
 from gradfix.environment.distributions import suppliers, why_not
@@ -20,7 +22,7 @@ from gradfix.environment.errors import EnvironmentFailure
 from gradfix.environment.imports import Import, reached
 from gradfix.environment.interpreters import Base
 from gradfix.environment.reading import Stated
-from gradfix.environment.requirements import LeftOut, Requirement, normalised, parse
+from gradfix.environment.requirements import LeftOut, Requirement, parse
 from gradfix.environment.resolve import Relaxed
 from gradfix.environment.statements import root_of, stated_for
 from gradfix.project import configuration, source
@@ -273,7 +275,7 @@ def _needed(imports: Iterable[Import], stated: Sequence[Requirement]) -> tuple[N
     found = []
     for one in imports:
         known = suppliers(one.module)
-        same = normalised(one.top)
+        same = canonicalize_name(one.top)
         supplier = next((name for name in (*known, same) if name in origins), None)
         if supplier is not None:
             found.append(Needed(one, supplier, origins[supplier]))

@@ -1,8 +1,7 @@
 """Requirements in ``environment.yml``, as conda writes it.
 
-Only the part of YAML that such files are made of is read: a mapping whose ``dependencies`` is a list of
-words, with a list under ``pip``. Many of conda's packages are libraries that PyPI has inside its wheels, or
-under other names, and PyPI may have something else under theirs. So only names that are known are taken.
+Many of conda's packages are libraries that PyPI has inside its wheels, or under other names, and PyPI may
+have something else under theirs. So only names that are known are taken.
 """
 
 from __future__ import annotations
@@ -10,9 +9,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import yaml
+from packaging.utils import canonicalize_name
+
 from gradfix.environment.distributions import WELL_KNOWN
 from gradfix.environment.reading import Collected, Project, Stated
-from gradfix.environment.requirements import normalised
 
 PYPI = {
     "pytorch": "torch",
@@ -58,7 +59,7 @@ def files_in(folder: Path) -> list[Path]:
 def of_environment(path: Path, project: Project) -> Stated:
     """What a file of conda's says."""
     collected = Collected(project.named(path))
-    conda, pip = _dependencies(project.text(path, collected))
+    conda, pip = _dependencies(project.text(path, collected), collected)
     python = ""
     for package in conda:
         found = _PACKAGE.fullmatch(package)
@@ -70,8 +71,8 @@ def of_environment(path: Path, project: Project) -> Stated:
             python = version
         if name in NO_DISTRIBUTIONS:
             continue
-        known = PYPI.get(name) or (normalised(name) if normalised(name) in WELL_KNOWN else None)
-        if known is None:
+        known = PYPI.get(name, canonicalize_name(name))
+        if name not in PYPI and known not in WELL_KNOWN:
             why = "it is a package of conda's, and not known to be of that name on PyPI"
             collected.leave_out(package, why, matters=False)
         else:
@@ -81,37 +82,35 @@ def of_environment(path: Path, project: Project) -> Stated:
             collected.leave_out(line, "includes are not read here")
         else:
             collected.add(line)
-    if not conda and not pip:
-        collected.leave_out(collected.origin, "no list of dependencies was found in it", matters=False)
     return collected.stated(path, python_requires=python)
 
 
-def _dependencies(text: str) -> tuple[list[str], list[str]]:
-    """The entries of ``dependencies``, and those of the list under ``pip`` in it."""
-    conda: list[str] = []
-    pip: list[str] = []
-    inside, under_pip = False, -1
-    for line in text.splitlines():
-        line = re.sub(r"(?:^|\s)#.*$", "", line).rstrip()
-        if not line.strip():
-            continue
-        indent = len(line) - len(line.lstrip())
-        if indent == 0 and not line.startswith("-"):
-            inside, under_pip = line.split(":")[0].strip() == "dependencies", -1
-            continue
-        entry = re.fullmatch(r"-\s+(.*)", line.strip())
-        if not inside or entry is None:
-            continue
-        value = entry[1].strip().strip("'\"").strip()
-        if under_pip >= 0 and indent <= under_pip:
-            under_pip = -1
-        if value.rstrip().endswith(":"):
-            under_pip = indent if value == "pip:" else -1
-        elif under_pip >= 0:
-            pip.append(value)
-        else:
-            conda.append(value)
-    return conda, pip
+def _dependencies(text: str, collected: Collected) -> tuple[list[str], list[str]]:
+    """The entries of ``dependencies``, and those of the lists under ``pip`` in it."""
+    try:
+        # Everything stays text: versions are no numbers, and keys that are merged cannot multiply.
+        file = yaml.load(text, Loader=yaml.BaseLoader)
+    # Deeply nested lists of a stranger's file are a recursion.
+    except (yaml.YAMLError, RecursionError) as error:
+        collected.leave_out(collected.origin, f"it is no YAML: {_told(error)}", matters=False)
+        return [], []
+    listed = file.get("dependencies") if isinstance(file, dict) else None
+    if not isinstance(listed, list) or not listed:
+        collected.leave_out(collected.origin, "no list of dependencies was found in it", matters=False)
+        return [], []
+    pip = [inner.get("pip") for inner in listed if isinstance(inner, dict)]
+    return _texts(listed), [text for inner in pip if isinstance(inner, list) for text in _texts(inner)]
+
+
+def _texts(listed: list[object]) -> list[str]:
+    return [entry.strip() for entry in listed if isinstance(entry, str) and entry.strip()]
+
+
+def _told(error: Exception) -> str:
+    """What a parser says, in one line."""
+    if isinstance(error, yaml.MarkedYAMLError) and (mark := error.problem_mark) is not None:
+        return f"{error.problem} (line {mark.line + 1}, column {mark.column + 1})"
+    return " ".join(str(error).split())
 
 
 def _specifier(version: str) -> str:

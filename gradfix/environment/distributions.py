@@ -9,7 +9,7 @@ own installation instructions; for any other import the project has to state wha
 
 from __future__ import annotations
 
-from gradfix.environment.requirements import normalised
+from packaging.utils import canonicalize_name
 
 SUPPLIERS: dict[str, tuple[str, ...]] = {
     # OpenCV: the headless wheel needs no libraries of the desktop's.
@@ -195,7 +195,7 @@ def suppliers(module: str) -> tuple[str, ...]:
     for length in range(len(parts), 0, -1):
         if found := SUPPLIERS.get(".".join(parts[:length])):
             return found
-    name = normalised(parts[0])
+    name = canonicalize_name(parts[0])
     return (name,) if name in WELL_KNOWN and parts[0] not in NEVER else ()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gradfix.environment.reading import Collected, Project, Stated
+from gradfix.environment.requirements import ADDRESS
 
 # The expression that PEP 723 gives.
 _BLOCK = re.compile(
@@ -70,9 +71,7 @@ def _add_poetry(name: str, wanted: object, collected: Collected) -> None:
         return
     if isinstance(wanted, Mapping):
         if any(key in wanted for key in ("git", "url", "path", "file")):
-            collected.leave_out(
-                name, "it is at an address of its own, and only wheels from an index are installed"
-            )
+            collected.leave_out(name, ADDRESS)
             return
         if wanted.get("optional") is True:
             return

@@ -1,8 +1,7 @@
 """Requirements: one line of what a project asks for, taken apart, and how it is relaxed.
 
-The syntax is that of PEP 508 (names, extras, specifiers, markers) and PEP 440 (versions). What is handed to
-uv is put together again from the parts, so a line of a stranger's file reaches it as a requirement or not at
-all: never as an option, a path or an address.
+What is handed to uv is put together again from the parts, so a line of a stranger's file reaches it as a
+requirement or not at all: never as an option, a path or an address.
 """
 
 from __future__ import annotations
@@ -10,17 +9,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-_VERSION = r"[A-Za-z0-9](?:[A-Za-z0-9._+!-]*[A-Za-z0-9])?(?:\.\*)?"
-_CLAUSE = rf"(?:===|==|~=|!=|<=|>=|<|>)\s*{_VERSION}"
-_SPECIFIER = rf"{_CLAUSE}(?:\s*,\s*{_CLAUSE})*\s*,?"
-_LINE = re.compile(
-    rf"(?P<name>{_NAME})"
-    rf"\s*(?:\[\s*(?P<extras>{_NAME}(?:\s*,\s*{_NAME})*)?\s*\])?"
-    rf"\s*(?:\(\s*(?P<inner>{_SPECIFIER})\s*\)|(?P<outer>{_SPECIFIER}))?"
-    r"\s*(?:;\s*(?P<marker>[A-Za-z0-9_ .'\"()<>=!~,*+-]+))?"
+from packaging.requirements import InvalidRequirement
+from packaging.requirements import Requirement as Parsed
+from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+_OLD_VERSIONS = re.compile(
+    r"(?P<name>[a-z0-9][\w.-]*)\s*(?P<specifier>(?:(?:===?|[<>!~]=|[<>])\s*[a-z0-9][\w.*+!-]*\s*,?\s*)+)",
+    re.IGNORECASE | re.ASCII,
 )
-_CLAUSES = re.compile(rf"(===|==|~=|!=|<=|>=|<|>)\s*({_VERSION})")
+"""Versions such as ``>=1.0.*`` or ``==2.x``, which older tools took and PEP 440 has not. uv refuses them as
+well, and then they are relaxed."""
+
+_PLAIN_MARKER = re.compile(r"[A-Za-z0-9_ .'\"()<>=!~,*+-]*")
+"""A marker may compare with any text; what begins a comment or an address is none that projects need."""
 
 MISNAMED = {
     "pytorch": "torch",
@@ -74,30 +77,52 @@ class LeftOut:
     """Whether the environment lacks something for it; the project itself, for one, needs no installing."""
 
 
-def normalised(name: str) -> str:
-    """A distribution's name as indexes compare it (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def parse(line: str, origin: str) -> Requirement | LeftOut:
-    """Take one requirement apart, without comments or options around it."""
+    """Take one requirement apart (PEP 508), without comments or options around it."""
     line = " ".join(line.split())
     if line.startswith("-"):
         return LeftOut(line, "options are not passed on", origin, matters=False)
-    if "://" in line or re.search(r"\s@\s|^[\w.-]+(\[[^\]]*\])?\s*@", line):
-        return LeftOut(
-            line, "it is at an address of its own, and only wheels from an index are installed", origin
-        )
-    if line.startswith((".", "/", "~")) or "/" in line or "\\" in line:
-        return LeftOut(line, "it is a path, and only wheels from an index are installed", origin)
-    found = _LINE.fullmatch(line)
-    if found is None:
-        return LeftOut(line, "it is not understood", origin)
-    name = normalised(found["name"])
-    specifier = (found["inner"] or found["outer"] or "").replace(" ", "").rstrip(",")
-    extras = (found["extras"] or "").replace(" ", "")
-    marker = (found["marker"] or "").strip()
+    try:
+        found = Parsed(line)
+        specifier = _ascending(found.specifier)
+    except (InvalidRequirement, InvalidSpecifier) as error:
+        if old := _OLD_VERSIONS.fullmatch(line):
+            return _requirement(old["name"], old["specifier"].replace(" ", "").rstrip(","), origin=origin)
+        return LeftOut(line, _why_none(line, error), origin)
+    marker = str(found.marker or "")
+    if found.url is not None:
+        return LeftOut(line, ADDRESS, origin)
+    if not _PLAIN_MARKER.fullmatch(marker):
+        return LeftOut(line, "its marker holds characters that are not passed on", origin)
+    return _requirement(found.name, specifier, ",".join(sorted(found.extras)), marker, origin=origin)
+
+
+def _requirement(
+    name: str, specifier: str, extras: str = "", marker: str = "", *, origin: str
+) -> Requirement:
+    name = canonicalize_name(name)
     return Requirement(MISNAMED.get(name, name), specifier, extras, marker, origin)
+
+
+ADDRESS = "it is at an address of its own, and only wheels from an index are installed"
+
+
+def _why_none(line: str, error: Exception) -> str:
+    if "://" in line:
+        return ADDRESS
+    if line.startswith((".", "/", "~")) or "/" in line or "\\" in line:
+        return "it is a path, and only wheels from an index are installed"
+    return f"it is not understood: {str(error).splitlines()[0]}"
+
+
+def _ascending(specifiers: SpecifierSet) -> str:
+    """The clauses by their versions, as uv's messages have them; ``===1.7.1`` becomes ``==1.7.1``."""
+    clauses = [Specifier(str(clause).replace("===", "==")) for clause in specifiers]
+    return ",".join(map(str, sorted(clauses, key=lambda clause: (_version(clause), clause.operator))))
+
+
+def _version(clause: Specifier) -> Version:
+    return Version(clause.version.removesuffix(".*"))
 
 
 def relaxed(requirement: Requirement) -> Requirement | None:
@@ -118,16 +143,19 @@ def relaxed(requirement: Requirement) -> Requirement | None:
 
 def _same_major(specifier: str) -> str:
     """``>=1.16.2,<2`` for ``==1.16.2``; empty where a specifier already says as much, or where 0 is major."""
-    for operator, version in _CLAUSES.findall(specifier):
-        major = re.match(r"[0-9]+", version)
-        if operator in (">=", ">", "!=") or not major or int(major[0]) < 1 or "!" in version:
+    try:
+        clauses = [(clause, _version(clause)) for clause in map(Specifier, specifier.split(","))]
+    except InvalidSpecifier:
+        return ""
+    for clause, version in clauses:
+        if clause.operator in (">=", ">", "!=") or version.major < 1 or version.epoch:
             continue
-        floor = version.removesuffix(".*")
-        if operator in ("<", "<="):
-            looser = f"<{int(major[0]) + 1}"
-            # A bound that is a major number itself has nothing above it within that number.
-            return "" if operator == "<" and not re.search(r"[1-9]", version[major.end() :]) else looser
-        return f">={floor},<{int(major[0]) + 1}"
+        ceiling = f"<{version.major + 1}"
+        if clause.operator == "<" and version == Version(str(version.major)):
+            return ""  # Nothing of that major number is below it.
+        if clause.operator in ("<", "<="):
+            return ceiling
+        return f">={clause.version.removesuffix('.*')},{ceiling}"
     return ""
 
 

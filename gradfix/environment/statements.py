@@ -59,7 +59,8 @@ def _in_folder(folder: Path, project: Project) -> Stated:
         stated = read(folder, project)
         if stated.requirements or any(left.matters for left in stated.left_out):
             python = stated.python_requires or silent.python_requires
-            return Stated(stated.requirements, stated.left_out, stated.files, python)
+            # A file that cannot be parsed is told of, also where another one says what is needed.
+            return Stated(stated.requirements, silent.left_out + stated.left_out, stated.files, python)
         silent += stated
     return silent
 

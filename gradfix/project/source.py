@@ -246,9 +246,13 @@ def _looks_like_python_2(message: str, line: str) -> bool:
 
 
 def _looks_like_python_3_6(text: str) -> bool:
-    """Whether a text is Python from before ``async`` was a keyword: ``tensor.cuda(async=True)``."""
+    """Whether a text is Python from before ``async`` was a keyword: ``tensor.cuda(async=True)``.
+
+    It is if it can be parsed with another name in its place. (From Python 3.13 on, ``feature_version`` does
+    not go back that far.)
+    """
     try:
-        ast.parse(text, feature_version=(3, 6))
+        ast.parse(re.sub(r"\b(async|await)\b", r"\1_", text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from gradfix.environment import distributions, requirements
 from gradfix.environment.build import plan
@@ -41,7 +42,11 @@ def write(root: Path, files: dict[str, str]) -> None:
         ("numpy", "numpy"),
         ("Foo.Bar_baz == 1.0", "foo-bar-baz==1.0"),
         ("numpy (>=1.16, <2)", "numpy>=1.16,<2"),
-        ("torch[opt]>=2 ; python_version >= '3.8'", "torch[opt]>=2 ; python_version >= '3.8'"),
+        ("torch[opt]>=2 ; python_version >= '3.8'", 'torch[opt]>=2 ; python_version >= "3.8"'),
+        ("numpy<2,!=1.19.4,>=1.16", "numpy>=1.16,!=1.19.4,<2"),
+        ("torch===1.7.1", "torch==1.7.1"),
+        ("numpy >= 1.16.*, < 2", "numpy>=1.16.*,<2"),
+        ("x[b,a]", "x[a,b]"),
         ("torch==1.4.0+cu92", "torch==1.4.0+cu92"),
         ("x==1.2.*", "x==1.2.*"),
         ("sklearn", "scikit-learn"),
@@ -70,6 +75,9 @@ def test_a_requirement_is_taken_apart(line: str, text: str) -> None:
         "name==1.0 --hash=sha256:0",
         "name --index-url http://evil.test",
         "name; python_version > '3' --index-url x`id`",
+        "name; os_name == '# --index-url'",
+        "name; colour == 'red'",
+        "name===--index-url=x",
         "torch=1.4",
         "two names",
         "name\x00",
@@ -93,6 +101,9 @@ def test_what_is_no_requirement_is_left_out(line: str) -> None:
         ("scikit-learn==0.20", ["scikit-learn"]),
         ("torch==1.4.0+cu92", ["torch==1.4.0", "torch"]),
         ("x[a]~=3.1 ; os_name == 'posix'", ["x[a]>=3.1,<4", "x[a]"]),
+        ("numpy>=1.16,<2.5", ["numpy<3", "numpy"]),
+        ("numpy==1!2.0", ["numpy"]),
+        ("numpy>=1.16.*", ["numpy"]),
         ("x==weird", ["x"]),
     ],
 )
@@ -150,7 +161,7 @@ index-url = "http://evil.test"
         "torch>=2",
         "numpy>=1.21,<2",
         "pandas==1.2.*",
-        "scipy[a]>=1.2,<1.3 ; python_version > '3'",
+        'scipy[a]>=1.2,<1.3 ; python_version > "3"',
         "tqdm",
         "old==0.3.1",
         "zero>=0.2.3,<0.3",
@@ -262,11 +273,53 @@ prefix: /home/me/old
     assert found.python_requires == "==3.7.*"
 
 
+def test_environment_yml_in_other_writings(project: Path) -> None:
+    text = "dependencies: [python=3.10, &n numpy=1.20, {pip: [einops, *n, [y]]}, {other: [x]}]\nname: !x y\n"
+    write(project, {"environment.yml": text})
+    found = stated(project)
+    assert texts(found) == ["numpy==1.20.*", "einops"]
+    assert [one.text for one in found.left_out] == ["numpy=1.20"]
+    assert found.python_requires == "==3.10.*"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "dependencies:\n  - a\n - b\n",
+            "it is no YAML: expected <block end>, but found",
+        ),
+        ("dependencies: [{{ torch }}]\n", "it is no YAML: found unhashable key (line 1"),
+        ("dependencies: *nothing\n", "it is no YAML: found undefined alias 'nothing' (line 1, column 15)"),
+        ("a: 1\n---\nb: 2\n", "it is no YAML: but found another document (line 2, column 1)"),
+        ("name: \x01\n", "it is no YAML: unacceptable character #x0001"),
+        (f"dependencies: {'[' * 5000}", "it is no YAML: maximum recursion depth exceeded"),
+        ("- numpy\n", "no list of dependencies was found in it"),
+        ("dependencies: numpy\n", "no list of dependencies was found in it"),
+        ("", "no list of dependencies was found in it"),
+    ],
+)
+def test_an_environment_yml_that_is_none_is_told_of(project: Path, text: str, why: str) -> None:
+    write(project, {"environment.yml": text})
+    (left,) = stated(project).left_out
+    assert left.origin == "environment.yml" and left.why.startswith(why)
+    write(project, {"setup.py": "setup(install_requires=['a'])"})
+    assert (texts(stated(project)), stated(project).left_out) == (["a"], (left,))
+
+
+def test_aliases_in_an_environment_yml_do_not_multiply(project: Path) -> None:
+    lists = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]\n" for n in range(1, 30))
+    maps = "".join(f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 9)}]}}\n" for n in range(1, 30))
+    start = "l0: &l0 [x]\nm0: &m0 {a: b}\n"
+    write(project, {"environment.yml": f"{start}{lists}{maps}dependencies: [numpy, *l29, *m29]\n"})
+    assert texts(stated(project)) == ["numpy"]
+
+
 def test_setup_cfg(project: Path) -> None:
     required = "install_requires =\n  numpy>=1.0\n  # no\n  tqdm; os_name == 'posix'\n"
     write(project, {"setup.cfg": f"[options]\npython_requires = >=3.6\n{required}"})
     found = stated(project)
-    assert texts(found) == ["numpy>=1.0", "tqdm ; os_name == 'posix'"]
+    assert texts(found) == ["numpy>=1.0", 'tqdm ; os_name == "posix"']
     assert found.python_requires == ">=3.6"
 
 
@@ -416,7 +469,7 @@ def test_of_a_folder_the_scripts_that_differentiate_count(project: Path) -> None
 def test_tables_of_distributions_hold_distributions() -> None:
     assert all(distributions.SUPPLIERS.values())
     for name in {*distributions.WELL_KNOWN, *sum(distributions.SUPPLIERS.values(), ())}:
-        assert requirements.normalised(name) == name
+        assert canonicalize_name(name) == name
     assert not {*distributions.NEVER} & {*distributions.SUPPLIERS}
     assert distributions.suppliers("cv2")[0] == "opencv-python-headless"
     assert distributions.suppliers("unheard_of") == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shutil
@@ -14,11 +15,10 @@ from fakes import ROOT
 
 from gradfix.rules import catalog
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCS = ROOT / "docs"
 WORKSHOP = ROOT / "examples" / "workshop"
 FIXTURES = ROOT / "tests" / "fixtures"
 ARTICLES = sorted(path for path in FIXTURES.glob("*/article_*.py") if not path.name.endswith(".fixed.py"))
-ROWS = [line for line in README.splitlines() if line.startswith("|")]
 
 
 def fields(fixture: Path) -> dict[str, str]:
@@ -26,14 +26,15 @@ def fields(fixture: Path) -> dict[str, str]:
     return dict(re.findall(r"^# (\w+): (.*)$", fixture.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-def words(text: str) -> list[str]:
-    return re.findall(r"[\w-]+", text)
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
 
 
-def row_of(name: str) -> list[str]:
-    """The cells of the one row of a table in the README that names ``name``."""
-    (row,) = [row for row in ROWS if name in re.findall(r"`([^`]*)`", row.split("|")[1])]
-    return row.split("|")[1:-1]
+def row_of(page_name: str, cell: str) -> list[str]:
+    """The cells of the one row of a table in a page whose first one holds ``cell``."""
+    rows = [line for line in page(page_name).splitlines() if line.startswith("|")]
+    (row,) = [row for row in rows if cell in row.split("|")[1]]
+    return [each.strip() for each in row.split("|")[1:-1]]
 
 
 def run(*command: str, cwd: Path) -> str:
@@ -56,14 +57,32 @@ def test_the_page_of_codemods_is_fresh() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-def test_sessions_in_the_readme_are_what_gradfix_prints(tmp_path: Path) -> None:
-    blocks = re.findall(r"^```console\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    sessions = [session for block in blocks for session in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
-    assert sessions
+def sessions() -> list[tuple[str, str]]:
+    """The commands of the example of a verification, and what they print."""
+    blocks = re.findall(r"^```console\n(.*?)^```$", page("verification.md"), re.MULTILINE | re.DOTALL)
+    each = [session for block in blocks for session in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+    return [(command, printed) for command, printed in (session.split("\n", 1) for session in each)]
+
+
+def test_the_example_is_what_gradfix_prints(tmp_path: Path) -> None:
+    assert sessions()
     shutil.copytree(WORKSHOP, tmp_path, dirs_exist_ok=True)
-    for session in sessions:
-        command, printed = session.split("\n", 1)
+    for command, printed in sessions():
         assert anywhere(run(*command.split(), cwd=tmp_path)) == anywhere(printed)
+
+
+def test_the_picture_shows_the_example() -> None:
+    picture = html.unescape(re.sub("<[^>]*>", "", (DOCS / "apply.svg").read_text(encoding="utf-8")))
+    (printed,) = [printed for command, printed in sessions() if command.startswith("gradfix apply")]
+    # The level of the sandbox is the machine's; below it, only the summary is left.
+    shown, summary = printed.split("      sandbox ")[0], re.findall(r"^Fixed .*$", printed, re.MULTILINE)[0]
+    for part in (shown, summary):
+        assert squeezed(part) in squeezed(picture), "run python tools/generate_picture.py"
+
+
+def squeezed(text: str) -> str:
+    """A text without what depends on where its lines are broken."""
+    return re.sub(r"[\s|]", "", text)
 
 
 def anywhere(printed: str) -> str:
@@ -72,28 +91,29 @@ def anywhere(printed: str) -> str:
 
 
 @pytest.mark.parametrize("fixture", ARTICLES, ids=lambda path: path.stem)
-def test_the_readme_tells_each_program_of_the_articles(fixture: Path) -> None:
-    _, wrong, says, rewrites, verified = row_of(f"{fixture.parent.name}/{fixture.stem}")
+def test_the_page_of_articles_tells_each_program(fixture: Path) -> None:
+    _, wrong, says, rewrites, verified = row_of("articles.md", f"`{fixture.parent.name}/{fixture.stem}`")
     header = fields(fixture)
     for error in re.findall(r"^E\d", header["raises"]):
         assert error in wrong
     if header["fault"] == "none":
-        assert says.strip().startswith("nothing")
-        assert (rewrites.strip(), verified.strip()) == ("-", "unchanged")
+        assert says.startswith("nothing")
+        assert (rewrites, verified) == ("-", "unchanged")
     else:
-        assert f"`{header['fault']}`, {header['effect']}" == says.strip()
+        assert f"`{header['fault']}`, {header['effect']}" == says
         # Where it raises before anything is differentiated, there is nothing to compare.
         early = f"{fixture.parent.name}/{fixture.stem}" == "leaf_written_in_place/article_000"
-        assert verified.strip().startswith("not proved: " if early else "proved")
+        assert verified.startswith("not proved: " if early else "proved")
 
 
-def test_the_readme_names_every_codemod() -> None:
+def test_every_codemod_tells_the_effects_of_its_fixes() -> None:
     for codemod in catalog.load().codemods:
-        effects = row_of(codemod.name)[-1]
+        told = set(row_of("codemods.md", f"(#{codemod.name})")[-1].split(", "))
         # An effect that the fixtures of a codemod have is one that it can have.
         cases = (FIXTURES / codemod.name.replace("-", "_")).glob("*.py")
         seen = {fields(case)["effect"] for case in cases if fields(case)["fault"] == codemod.name}
-        assert seen - {"none"} <= set(words(effects)), codemod.name
+        assert told <= {"preserves", "repairs", "changes", "none"}, f"{codemod.name}: say `Effect: ...`"
+        assert seen - {"none"} <= told, codemod.name
 
 
 @pytest.mark.parametrize("example", sorted(WORKSHOP.glob("*.py")), ids=lambda path: path.stem)
@@ -106,6 +126,16 @@ def test_the_examples_are_what_their_table_says(example: Path) -> None:
 
 
 def test_the_links_lead_somewhere() -> None:
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), ROOT / "examples" / "README.md"):
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for file in (*ROOT.glob("*.md"), *DOCS.glob("*.md"), ROOT / "examples" / "README.md"):
+        for target, heading in re.findall(r"\]\(([^)#]*)(#[^)]*)?\)", file.read_text(encoding="utf-8")):
+            if target.startswith("https://"):
+                continue
+            found = file.parent / target if target else file
+            assert found.exists(), f"{file.name}: {target}"
+            assert not heading or heading in anchors(found), f"{file.name}: {target}{heading}"
+
+
+def anchors(file: Path) -> set[str]:
+    """What the headings of a page are addressed by."""
+    headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return {"#" + re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
