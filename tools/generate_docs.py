@@ -4,10 +4,9 @@
     python tools/generate_docs.py --check    exit with 1 if it is stale
 
 A docstring is nearly Markdown as it is: its indented blocks are fenced, and the words ``Preconditions``,
-``When not to fix it``, ``By hand``, ``Effect`` and ``Severity`` at the start of a paragraph become bold. Its first line, its severity
-and the words behind ``Effect:`` are its row in the table at the top.
-
-What was measured is in ``benchmarks/strangers.json`` (kept by hand: a person reads findings and files) and
+``When not to fix it``, ``By hand``, ``Effect`` and ``Severity`` at the start of a paragraph become bold. Its
+first line, its severity and the words behind ``Effect:`` are its row in the table at the top. What was
+measured is in ``benchmarks/strangers.json`` (kept by hand: a person reads findings and files) and
 ``benchmarks/peers.json`` (written by ``benchmarks/peers.py``).
 """
 
