@@ -61,7 +61,7 @@ class Resolution:
 
 
 @dataclass(slots=True)
-class _Wish:
+class _Request:
     stated: Requirement
     now: Requirement
     why: str = ""
@@ -93,28 +93,30 @@ class _Resolver:
         self.notes: list[str] = []
 
     def resolve(self, wanted: Sequence[Requirement]) -> Resolution:
-        wishes = [_Wish(requirement, requirement) for requirement in wanted]
+        requests = [_Request(requirement, requirement) for requirement in wanted]
         missing: list[LeftOut] = []
         if sys.platform == "linux" and any(one.name in TORCH for one in wanted):
             self._find_cpu_builds()
-        answer = self._compile([wish.now for wish in wishes])
+        answer = self._compile([request.now for request in requests])
         for _ in range(MOST_ATTEMPTS):
-            if answer.ok or not wishes:
+            if answer.ok or not requests:
                 break
-            wish = self._suspect(wishes, answer)
-            self._relax(wish, wishes, missing, answer)
-            answer = self._compile([wish.now for wish in wishes])
-        if not answer.ok and wishes:
+            request = self._suspect(requests, answer)
+            self._relax(request, requests, missing, answer)
+            answer = self._compile([request.now for request in requests])
+        if not answer.ok and requests:
             raise EnvironmentFailure(f"uv cannot resolve the requirements: {answer.first_line}")
-        lines = self._without_cuda([wish.now for wish in wishes], _lines(answer))
+        lines = self._without_cuda([request.now for request in requests], _lines(answer))
         lines = self._without_strangers(lines, missing)
         versions = dict(line.split("==", 1) for line in lines if "==" in line)
         return Resolution(
             lines,
             tuple(
-                Relaxed(wish.stated.versioned, f"{wish.now.name} {versions[wish.now.name]}", wish.why)
-                for wish in wishes
-                if wish.why and wish.now.name in versions
+                Relaxed(
+                    request.stated.versioned, f"{request.now.name} {versions[request.now.name]}", request.why
+                )
+                for request in requests
+                if request.why and request.now.name in versions
             ),
             tuple(missing),
             tuple(self.notes),
@@ -123,29 +125,31 @@ class _Resolver:
 
     # ------------------------------------------------------------------------ relaxing
 
-    def _relax(self, wish: _Wish, wishes: list[_Wish], missing: list[LeftOut], answer: Answer) -> None:
+    def _relax(
+        self, request: _Request, requests: list[_Request], missing: list[LeftOut], answer: Answer
+    ) -> None:
         """Relax a requirement by one step, or drop it; the reason that is told is the first one."""
-        wish.why = wish.why or self._why(wish.now, wishes, answer)
-        looser = requirements.relaxed(wish.now)
+        request.why = request.why or self._why(request.now, requests, answer)
+        looser = requirements.relaxed(request.now)
         if looser is not None:
-            self.say(f"{wish.now.versioned} cannot be had ({wish.why}); trying {looser.versioned}")
-            wish.now = looser
+            self.say(f"{request.now.versioned} cannot be had ({request.why}); trying {looser.versioned}")
+            request.now = looser
             return
-        self.say(f"{wish.now.name} cannot be had ({wish.why})")
-        wishes.remove(wish)
+        self.say(f"{request.now.name} cannot be had ({request.why})")
+        requests.remove(request)
         # Of a pin that had to go first, the last reason says more: there is nothing of it at all.
-        why = self._why(wish.now, wishes, answer)
-        missing.append(LeftOut(wish.stated.versioned, why, wish.stated.origin))
+        why = self._why(request.now, requests, answer)
+        missing.append(LeftOut(request.stated.versioned, why, request.stated.origin))
 
-    def _suspect(self, wishes: Sequence[_Wish], answer: Answer) -> _Wish:
+    def _suspect(self, requests: Sequence[_Request], answer: Answer) -> _Request:
         """The requirement to relax next."""
         if _UNREACHABLE.search(answer.message):
             raise EnvironmentFailure(f"the index cannot be reached: {answer.first_line}")
         names = {*_REQUIRED.findall(answer.message), *_CONFLICTING.findall(answer.message)}
-        named = [wish for wish in wishes if wish.now.name in names]
-        guilty = [wish for wish in wishes if _is_unavailable(wish.now, answer.message)]
-        bounded = [wish for wish in guilty if wish.now.specifier]
-        same = [wish for wish in bounded if wish.now.name == bounded[0].now.name]
+        named = [request for request in requests if request.now.name in names]
+        guilty = [request for request in requests if _is_unavailable(request.now, answer.message)]
+        bounded = [request for request in guilty if request.now.specifier]
+        same = [request for request in bounded if request.now.name == bounded[0].now.name]
         for among in (
             # Of several that ask for versions of one distribution it is those that are tied to old ones.
             *_by_tightness(same),
@@ -155,34 +159,38 @@ class _Resolver:
             named[-1:],
         ):
             if among:
-                return self._first_that_helps(among, wishes)
-        return self._found_by_trying(wishes, answer)
+                return self._first_that_helps(among, requests)
+        return self._found_by_trying(requests, answer)
 
-    def _first_that_helps(self, among: Sequence[_Wish], wishes: Sequence[_Wish]) -> _Wish:
+    def _first_that_helps(self, among: Sequence[_Request], requests: Sequence[_Request]) -> _Request:
         """Of several that are at odds, the one without whose pin there is a resolution; else the first."""
         if len(among) > 1:
-            for wish in among:
-                looser = requirements.relaxed(wish.now)
-                others = [other.now for other in wishes if other is not wish]
+            for request in among:
+                looser = requirements.relaxed(request.now)
+                others = [other.now for other in requests if other is not request]
                 if looser is not None and self._compile([*others, looser]).ok:
-                    return wish
+                    return request
         return among[0]
 
-    def _found_by_trying(self, wishes: Sequence[_Wish], answer: Answer) -> _Wish:
+    def _found_by_trying(self, requests: Sequence[_Request], answer: Answer) -> _Request:
         """The first requirement that cannot be met together with those before it."""
-        low, high = 0, len(wishes)
+        low, high = 0, len(requests)
         while high - low > 1:
             middle = (low + high) // 2
-            if self._compile([wish.now for wish in wishes[:middle]]).ok:
+            if self._compile([request.now for request in requests[:middle]]).ok:
                 low = middle
             else:
                 high = middle
-        if low == 0 and len(wishes) > 1 and not self._compile([wish.now for wish in wishes[1:2]]).ok:
+        if (
+            low == 0
+            and len(requests) > 1
+            and not self._compile([request.now for request in requests[1:2]]).ok
+        ):
             # Not even the next one alone: it is not the requirements that uv stumbles over.
             raise EnvironmentFailure(f"uv fails: {answer.first_line}")
-        return wishes[low]
+        return requests[low]
 
-    def _why(self, requirement: Requirement, wishes: Sequence[_Wish], answer: Answer) -> str:
+    def _why(self, requirement: Requirement, requests: Sequence[_Request], answer: Answer) -> str:
         message, name = answer.message, re.escape(requirement.name)
         if re.search(rf"there is no version of {name}\b", message):
             return "there is no such version"
@@ -198,11 +206,13 @@ class _Resolver:
         if transitive and transitive[1] not in (requirement.name, "available"):
             return f"it depends on {transitive[1]}, of which there is no wheel for Python {self.version}"
         named = {*_REQUIRED.findall(message), *_CONFLICTING.findall(message)} - {requirement.name}
-        others = [wish.now.versioned for wish in wishes if wish.now.name in named]
+        others = [request.now.versioned for request in requests if request.now.name in named]
         if not others and re.search(r"no (?:usable )?wheels", message):
             return f"no wheel for Python {self.version}"
         rivals = [
-            wish.now for wish in wishes if wish.now.name == requirement.name and wish.now != requirement
+            request.now
+            for request in requests
+            if request.now.name == requirement.name and request.now != requirement
         ]
         others += [one.versioned for one in rivals if one.specifier and one.versioned in message]
         if not others and re.search(rf"you require {name}\S* and {name}(?![\w-])", message):
@@ -289,12 +299,12 @@ def _lines(answer: Answer) -> tuple[str, ...]:
     return tuple(line for line in lines if re.match(r"[A-Za-z0-9][\w.-]*==", line)) if answer.ok else ()
 
 
-def _by_tightness(wishes: Sequence[_Wish]) -> tuple[list[_Wish], ...]:
+def _by_tightness(requests: Sequence[_Request]) -> tuple[list[_Request], ...]:
     """Those that ask for one version, those that want none above another, and those with any condition."""
     return (
-        [wish for wish in wishes if requirements.pinned(wish.now)],
-        [wish for wish in wishes if "<" in wish.now.specifier],
-        [wish for wish in wishes if wish.now.specifier],
+        [request for request in requests if requirements.pinned(request.now)],
+        [request for request in requests if "<" in request.now.specifier],
+        [request for request in requests if request.now.specifier],
     )
 
 
