@@ -253,7 +253,8 @@ def move_by_hand(run: Run, leaves: Iterable[Leaf], site: ast.AST) -> None:
 def change_gradients(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool = False) -> None:
     """The gradients of some parameters are written in place: set to zero (``emptied``), or made other ones.
 
-    Who changes what has been consumed keeps account of it, a momentum say: nobody knows what is left of it.
+    Code that changes consumed gradients keeps state of its own, momentum for example: what is left is not
+    known.
     """
     if emptied:
         zero_grad(run, each, each.leaves, site, to_none=False)

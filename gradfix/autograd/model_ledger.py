@@ -60,7 +60,7 @@ def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Le
 def _call(
     event: Backward, index: int, owned: set[Leaf], moved: Mapping[Parameter, list[int]]
 ) -> BackwardCall:
-    """What one backward goes through; parameters that nobody owns are data.
+    """What one backward goes through; parameters that no optimizer owns count as data.
 
     By leaf, ``moved`` holds when a step has moved it, in order.
     """

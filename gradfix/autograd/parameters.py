@@ -136,7 +136,7 @@ LAYERED = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.Mod
 
 
 def hold(container: Module, layers: Iterable[Value]) -> None:
-    """What a container of layers holds and nobody can see is a layer too: it may have parameters."""
+    """What a container of layers holds unseen is a layer too: it may have parameters."""
     if container.kind in LAYERED:
         for layer in layers:
             if isinstance(layer, Unknown) and layer.owner is None and layer.node is None:

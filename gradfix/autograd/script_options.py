@@ -88,7 +88,7 @@ def _is(given: ast.expr | None, values: tuple[object, ...]) -> bool:
 
 
 def _default(settings: dict[str | None, ast.expr]) -> Default | None:
-    """The value of an option that nobody gives; None where it is computed or converted."""
+    """The default of an option; None where it is computed or converted."""
     action = settings.get("action")
     given = settings.get("default")
     if given is None:

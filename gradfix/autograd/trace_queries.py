@@ -125,7 +125,7 @@ Happened = TypeVar("Happened", bound=Event)
 
 
 def of_kind(run: Run, kind: type[Happened]) -> list[Happened]:
-    """The events of one kind that nobody asks for often, in order."""
+    """The events of one kind, in order; not indexed."""
     return [event for event in run.events if isinstance(event, kind)]
 
 
@@ -183,10 +183,10 @@ def awaited(run: Run, backward: Backward) -> bool:
 
 
 def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast.AST | None:
-    """Where, in the iteration of a step, parameters are used for what nobody differentiates.
+    """Where, in the iteration of a step, parameters are used for something that is never differentiated.
 
     It is the call of a network that leads to them, or an operation on them. What is detached is wanted
-    without its graph; what something unknown has had in hand may be differentiated there, and what a loss
+    without its graph; what has escaped to unknown code may be differentiated there, and what a loss
     that is not followed leads to is not known.
     """
     here, seen = len(step.loops), set[ModuleCall | None]()

@@ -244,7 +244,7 @@ class EntryPoint:
         return bool(flipped) and not any(self.varying.get(site, False) for site in flipped)
 
     def _masked(self, at: ast.AST, reached: list[set[ast.AST]], failing: list[set[ast.AST]]) -> bool:
-        """Whether another backward raises before, or may: who is told of the later one is misled."""
+        """Whether another backward raises before, or may: reporting the later one would mislead."""
         for event in self.runs[0].events:
             if isinstance(event, Backward) and event.failure is not None and event.certain:
                 if event.site is at:
@@ -298,7 +298,7 @@ class Program:
                 entry.pending = pending
 
     def release(self) -> None:
-        """Let go of all runs: nobody asks about the program any more."""
+        """Release all runs, when the program is not needed any more."""
         for entry in self.entries:
             entry.release()
         self.entries.clear()
@@ -385,7 +385,7 @@ class Program:
     def function(self, node: ast.AST) -> ast.AST:
         """The function (or lambda, or the module) whose code ``node`` is.
 
-        Of a node in an imported module nothing is known: it is its own, and so nobody else's.
+        Of a node in an imported module nothing is known: it counts as its own function.
         """
         if getattr(node, "lineno", 1) <= 0:
             return node
@@ -954,7 +954,7 @@ def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Defin
     """Call what an outside caller has to call first: the method that creates the optimizer which another one
     uses.
 
-    Of lists and dicts that are empty at first nobody knows what they hold by then.
+    What lists and dicts hold by then that are empty at first is not known.
     """
     for held in instance.attributes.values():
         if (isinstance(held, Sequence) and held.kind == "list") or isinstance(held, Mapping):
@@ -1120,7 +1120,8 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
 
 
 def _trains_by_itself(run: Run, optimizer: OptimizerState) -> bool:
-    """Whether a call has computed all that reaches an optimizer, and nobody is seen who clears for it."""
+    """Whether a call has computed all that reaches an optimizer, and nothing is seen that clears its
+    gradients."""
     computed = any(
         step.optimizer is optimizer
         and bool(step.consumed)

@@ -143,7 +143,7 @@ def _since_the_step_before(run: Run, step: Step) -> list[Backward]:
 
 
 def _comes_off(run: Run, loss: Backward, step: Step) -> bool:
-    """Whether a loss leaves gradients for sure, and nobody looks at these before a step."""
+    """Whether a loss certainly leaves gradients, and nothing reads them before a step."""
     sure = loss.certain and not loss.caught and any(loss.reached.values())
     return sure and not run.grad_read_between(loss.serial, step.serial)
 

@@ -433,7 +433,7 @@ class Mapping(Value):
             self.open = True
 
     def fresh(self, key: str) -> Value:
-        """What it gives for a key of which nobody has seen what it holds."""
+        """What it gives for a key whose value was never seen."""
         return Unknown(key)
 
 

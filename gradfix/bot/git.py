@@ -99,7 +99,7 @@ class Remote:
 
     url: str
     token: Token | None
-    """``None`` to fetch as anybody can."""
+    """``None`` to fetch without authentication."""
     user: str
     """The name that goes with the token in HTTP's basic authentication."""
 

@@ -66,7 +66,7 @@ class Http:
         headers: Mapping[str, str],
         patience: Patience = Patience(),
     ) -> None:
-        """``token`` is ``None`` to ask as anybody can, who may read what is public."""
+        """``token`` is ``None`` for requests without authentication, which may read what is public."""
         self._origin = origin_of(api_url)
         self._base = api_url.rstrip("/")
         self._token = token

@@ -46,7 +46,7 @@ def standins(rewrite: Rewrite) -> list[str]:
 
 
 def _is_dataless(rewrite: Rewrite) -> bool:
-    """Whether the versions were too large to be run in earnest, and only shapes and hashes were compared."""
+    """Whether the versions were too large for a full run, and only shapes and hashes were compared."""
     runs = items((rewrite.certificate or {}).get("runs"))
     return any(str(run.get("version")).endswith("without data") for run in runs)
 

@@ -34,7 +34,7 @@ _known: list[Token] = []
 
 
 class Token:
-    """A secret that shows itself only to who asks for it by name."""
+    """A secret that is only revealed by an explicit call."""
 
     __slots__ = ("_value",)
 

@@ -1,6 +1,6 @@
 """Whether a mistake is still on the base branch: present, gone, or not decidable.
 
-Gone is said only of what was looked at whole. A file that nobody could analyse today (a merge left its
+Gone is said only of what was looked at whole. A file that could not be analysed today (a merge left its
 marks, it is of another Python, it has become too large, the analysis gave up on it) is not mended by that,
 nor is one whose imports are in such a state.
 """

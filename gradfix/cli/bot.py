@@ -305,7 +305,7 @@ def _guarded(work: Callable[[], int]) -> NoReturn:
 
 
 def _progress(line: str) -> None:
-    """Say how far the work is to somebody who waits for it."""
+    """Print progress."""
     if sys.stderr.isatty():
         _say(line, error=True)
 

@@ -133,7 +133,7 @@ def ensure(
         paths: Scripts and folders, or what :func:`plan` made of them.
         python: The interpreter to make it with (default: the one that runs gradfix).
         extra: Further requirements; not where ``paths`` is a plan.
-        refresh: Make it anew.
+        refresh: Make it again.
         progress: Told what is being done, one line at a time.
 
     Raises:

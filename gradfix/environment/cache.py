@@ -30,7 +30,7 @@ if sys.platform != "win32":
     import fcntl
 
 SCHEMA = 2
-"""Of the manifest and of how environments are made; another one makes all anew."""
+"""The version of the manifest and of how environments are made; a change rebuilds all."""
 
 BUILDING, REPLACED, LOCK = ".building", ".replaced", ".lock"
 

@@ -27,7 +27,7 @@ class Analysis(NamedTuple):
     program: Program | None = None
 
     def release(self) -> None:
-        """Let go of the model's runs: nobody asks about this version any more."""
+        """Release the model's runs, when this version is not needed any more."""
         if self.program is not None:
             self.program.release()
 

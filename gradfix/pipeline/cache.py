@@ -103,7 +103,7 @@ class Cache:
 def open_for(options: Options, repository: str | None, *, with_fixes: bool) -> Cache | None:
     """The entries for what is asked with ``options`` about files in ``repository``.
 
-    ``None`` where no folder is to be had, or where nobody knows what findings rest on.
+    ``None`` where there is no folder, or where it is not known what findings depend on.
     """
     code = _code_of(options.catalog)
     folder = store.place("check")
@@ -128,7 +128,7 @@ def open_for(options: Options, repository: str | None, *, with_fixes: bool) -> C
 
 
 def _code_of(known: catalog.Catalog) -> str | None:
-    """A digest of all code that makes findings; ``None`` if nobody knows where it lies.
+    """A digest of all code that produces findings; ``None`` if its location is not known.
 
     Our own goes by the sizes and times of its files, as it is too much to read each time; that of others by
     content.

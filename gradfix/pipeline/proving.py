@@ -176,7 +176,7 @@ def with_environment(paths: Iterable[str], options: Options) -> Options:
 
 
 def servers_kept() -> AbstractContextManager[None]:
-    """Have the processes that run scripts wait for the next one, instead of starting anew for each."""
+    """Have the processes that run scripts wait for the next one, instead of starting again for each."""
     from gradfix.verify.runner import servers_kept
 
     return servers_kept()
@@ -223,7 +223,7 @@ def rerun(certificate: Certificate, place: RerunLocation | None, options: Option
 def _certified_faults(
     certificate: Certificate, place: RerunLocation, options: Options
 ) -> tuple[Faults, Faults] | None:
-    """What runs of the two versions of a certificate may stop at: it is found out anew, not read in it."""
+    """What runs of the two versions of a certificate may stop at: it is found again, not read from it."""
     limit = options.settings.max_file_size
     versions = [
         source.parse(str(place.file), text.encode(), limit)

@@ -171,5 +171,5 @@ def _repairs(before: Analysis, options: Options) -> Iterator[_Made]:
 
 
 def _certain(fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
-    """Those that nobody has to decide on, if there are any: what is a choice is no measure for others."""
+    """Those that need no decision, if there are any: what is a choice cannot be the standard for others."""
     return tuple(fix for fix in fixes if fix.effect is not Effect.CHANGES) or fixes

@@ -99,7 +99,7 @@ def settings_for(paths: Sequence[str]) -> Settings | Problem:
     """The configuration for ``paths``: of the nearest ``pyproject.toml`` that has ``[tool.gradfix]``.
 
     The search begins at the deepest folder that holds all of ``paths`` and ends at the root of its
-    git repository: what lies above belongs to somebody else.
+    git repository: what lies above is another project's.
     """
     start = _common_folder(paths)
     root = repository_root(start)

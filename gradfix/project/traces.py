@@ -131,12 +131,12 @@ def on_behalf_of(path: str) -> Iterator[None]:
 
 
 def loading(path: str) -> None:
-    """Note that the module in the file ``path`` matters to whoever something is done for."""
+    """Note that the result under way depends on the module in the file ``path``."""
     follow(_behalf[-1], path)
 
 
 def reading(path: str) -> None:
-    """Note what a file holds, which is going to be read for whoever something is done for."""
+    """Note that the result under way depends on the content of a file that is about to be read."""
     about_to_read(path, _behalf[-1])
 
 

@@ -337,7 +337,7 @@ def _parts(subject: str) -> set[str]:
 
 
 def _not_others(paths: Collection[str]) -> None:
-    """Return if nobody but the user and the superuser can change what is at ``paths``, or replace it.
+    """Return if only the user and the superuser can change or replace what is at ``paths``.
 
     Raises:
         TrustError: otherwise.

@@ -38,7 +38,7 @@ class Tree:
     simple_lines: dict[cst.CSTNode, cst.SimpleStatementLine]
     """The line of every simple statement that is not in a one-line suite."""
     written: dict[cst.CSTNode, str] = field(default_factory=dict)
-    """The code of the statements at the top, as soon as somebody has asked for it."""
+    """The code of the statements at the top, computed on first use."""
 
     @classmethod
     def parse(cls, text: str) -> Tree | str:

@@ -57,7 +57,7 @@ def waiting(program: Program, run: Run) -> Iterator[Waiting]:
 
 
 def _window(test: ast.expr, loop: ast.For) -> tuple[ast.expr | None, str | None]:
-    """What ``(i + 1) % n == 0`` waits for, and what it counts, if that begins anew with the loop."""
+    """What ``(i + 1) % n == 0`` waits for, and what it counts, if that starts over with the loop."""
     rest = test.left if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
         return None, None

@@ -234,7 +234,7 @@ class ReachingDefinitions:
             waiting += _Walk(self, scope, path, outer).inner
 
     def is_free(self, name: str, outer: frozenset[str]) -> bool:
-        """Whether what a scope does not bind itself is bound around it, as far as anybody can see."""
+        """Whether what a scope does not bind itself is certainly bound around it."""
         return (
             name in outer
             or name in self._at_top

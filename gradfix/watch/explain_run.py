@@ -169,7 +169,7 @@ class Story:
         return listed([one["name"] for one in self.facts.get("roots", ())][:2]) or f"the loss of `{failing}`"
 
     def _anew(self) -> str:
-        """What has to be computed anew, to the last of it, for the failing backward to come through."""
+        """What has to be computed again, up to its last part, for the failing backward to succeed."""
         across = self.facts.get("across") or {}
         first = [one["name"] for one in across.get("again", ())]
         ends = [one["name"] for one in (*across.get("entered", ()), *self.facts.get("roots", ()))]
@@ -181,8 +181,8 @@ class Story:
         """How the failing backward can do without what was computed before, by what it would lose by that.
 
         Args:
-            carried: Variables that are assigned anew from iteration to iteration.
-            when: What else would be computed anew.
+            carried: Variables that are assigned again in each iteration.
+            when: What else would be computed again.
         """
         across = self.facts.get("across")
         if not across or across["whole"]:

@@ -296,7 +296,7 @@ def reduce(run: Run, call: Call) -> Value:
 
 @function("operator.add")
 def add(run: Run, call: Call) -> Value:
-    """``operator.add``, which somebody hands to something else."""
+    """``operator.add``, passed as a function."""
 
     if len(call.args) != 2:
         return Unknown("add")

@@ -254,7 +254,7 @@ def make_deque(run: Run, call: Call) -> Value:
 
 @function("random.choice", "random.sample", "random.choices")
 def draw(run: Run, call: Call) -> Value | None:
-    """Items at random: nobody knows which, and an item may be drawn again."""
+    """Items drawn at random, with repetition."""
     drawn_from = call.args[0][0] if call.args else None
     if not isinstance(drawn_from, Sequence):
         return None

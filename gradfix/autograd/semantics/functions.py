@@ -197,7 +197,7 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         return result
     generator = run.relevance.generator(definition)
     if generator and not function.context and run.relevance.differentiates(definition):
-        return Suspended(definition, frame)  # entered as soon as somebody goes through it
+        return Suspended(definition, frame)  # entered when it is iterated
     run.entered.add(definition)
     if generator:
         if function.context:

@@ -224,7 +224,7 @@ def _any_will_do(run: Run, items: list[Value], index: Value) -> bool:
 
 
 def one_of(run: Run, items: list[Value], expression: ast.expr, site: ast.AST) -> Value:
-    """One of several values, nobody knows which: it may have the graph of any.
+    """One of several values, not known which: it may have the graph of any.
 
     Of tuples of one length, as a memory of transitions holds, each place is one of what is there.
     """
@@ -256,7 +256,7 @@ SOMEWHERE = ...
 
 
 def put_somewhere(run: Run, holder: Sequence | Mapping, value: Value, site: ast.expr) -> None:
-    """Store a value nobody knows where: whatever is read later may be the old item or the new one."""
+    """Store a value at an unknown place: what is read later may be the old item or the new one."""
 
     def either(old: Value) -> Value:
         graphs = any(tensor.node is not None for tensor in [*tensors_in(old), *tensors_in(value)])

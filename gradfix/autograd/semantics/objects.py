@@ -36,7 +36,7 @@ def _instance_method(
     if is_logging(call):
         return Unknown(call.name)  # a logger that hands on what it is asked for, by ``__getattr__``
     if call.discarded and call.name not in LOGGING and base.cls.unknown_bases():
-        # What is inherited from somewhere that cannot be seen has all of the object in hand.
+        # A method inherited from a class that is not seen can reach all of the object.
         havoc(run, [base], call.site)
     inherited = _inherited(base, call.name)
     if not inherited.harmless:

@@ -424,7 +424,7 @@ def _refuse(
 
 
 def _surely_asks(run: Run, leaf: Leaf) -> bool:
-    """Whether what the program has in hand is this leaf, and it requires grad."""
+    """Whether the program's tensor is this leaf itself, and it requires grad."""
     if leaf.requires is not True or leaf in run.remade or leaf in run.thawed:
         return False
     # Of a network that cannot be seen some may be frozen; not all, where an optimizer has it.
@@ -477,7 +477,7 @@ def simple(run: Run, name: str, args: list[Argument], site: ast.AST) -> Value:
 
 
 def scaled(run: Run, by: Value, value: Tensor | Unknown, expression: ast.expr, site: ast.AST) -> Value:
-    """A loss multiplied by what something else has in hand, a ``GradScaler``: by the same each time."""
+    """A loss multiplied by a scale that another object keeps, a ``GradScaler``: the same each time."""
     result = simple(run, "mul", [(value, expression), (Tensor(), expression)], site)
     node = result.node if isinstance(result, (Tensor, Unknown)) else None
     if node is not None:

@@ -97,7 +97,7 @@ def _other_method(run: Run, optimizer: Optimizer, call: Call) -> Value:
 
 
 def _touches_gradients(definition: ast.AST) -> bool:
-    """Whether a method of somebody's own optimizer may do to parameters or gradients what a step does."""
+    """Whether a method of a custom optimizer may change parameters or gradients as a step does."""
     return any(
         isinstance(n, ast.Attribute) and n.attr in ("grad", "data", "step", "zero_grad", "backward", "copy_")
         for n in walk(definition)

@@ -193,7 +193,7 @@ def _converted(run: Run, base: Tensor, call: Call) -> Tensor:
 
 
 NUMBERS = frozenset("numpy item tolist norm mean sum abs std var max min square pow sqrt".split())
-"""Methods of a gradient whose result is read only: nobody changes the gradient through it."""
+"""Methods of a gradient whose result cannot be used to change the gradient."""
 
 
 @before_methods(SummaryTensor)

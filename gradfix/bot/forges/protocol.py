@@ -64,7 +64,7 @@ class Forge(Protocol):
     """Whether labels are set as a pull request is opened; else they have to be set afterwards."""
 
     def default_branch(self) -> str:
-        """The branch that pull requests go to if nobody says otherwise."""
+        """The default base branch of pull requests."""
 
     def clone_url(self) -> str:
         """Where the repository itself is."""

@@ -224,7 +224,7 @@ def warm() -> dict[str, Any]:
 
 
 def first_operations() -> None:
-    """Let torch do what it does when an operation is first asked for, which each run would do anew.
+    """Let torch do what it does on the first use of an operation, which otherwise each run would repeat.
 
     No backward: where torch makes threads for it, a forked process could not use them. No FakeTensorMode:
     it asks for accelerators, and then those who are forked may not ask any more.

@@ -29,7 +29,7 @@ from typing import Any
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CODE = (".py", ".pyc", ".pyd", ".so", ".pth", ".egg-link", ".dist-info", ".egg-info")
-"""Endings of what the import system looks for; nobody's data."""
+"""Suffixes that the import system looks for, which are never data."""
 ASKED = 10_000
 """Absent paths that are remembered, at most."""
 LSTAT, MKDIR, RMDIR, REMOVE, RENAME = os.lstat, os.mkdir, os.rmdir, os.remove, os.rename

@@ -76,7 +76,7 @@ class Provenance(NormalForms, TorchDispatchMode):  # type: ignore[no-untyped-cal
         """Whether it has left before its block ended."""
         self.seen = 0
         self.copying = False
-        """Whether operations are the recorder's own, of which nobody wants to know."""
+        """Whether operations are the recorder's own, which are not recorded."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:

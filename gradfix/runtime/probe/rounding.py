@@ -1,4 +1,4 @@
-"""Runs that round otherwise: what that makes of a gradient is what nobody can tell from zero.
+"""Runs with perturbed rounding: how much a gradient varies between them cannot be told from zero.
 
 Two measures are taken. In each run (Monte Carlo arithmetic, Parker 1997) every gradient that flows from one
 node of a graph to the next is moved by as little as its type can tell, up or down at random: a parameter's

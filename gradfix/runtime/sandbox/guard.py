@@ -22,7 +22,7 @@ from .kernel import adopt_orphans, die_with_parent
 EVERY = 0.2
 """Seconds between two looks whether gradfix is there."""
 PATIENCE = 5.0
-"""Seconds that the server has to end by itself when nobody speaks to it any more."""
+"""Seconds that the server has to end by itself when its client is gone."""
 LONGEST = 10.0
 """Seconds within which killed processes have ended."""
 
@@ -82,7 +82,7 @@ class _Guard:
         self.alone = alone
         """Whether the kernel does not end the server's processes by itself."""
         self.unspoken: float | None = None
-        """When nobody spoke to the server any more."""
+        """When the client of the server was gone."""
 
     def watch(self) -> None:
         """Until the server has ended; this process ends then, with its code."""

@@ -41,7 +41,7 @@ PARTS = (
     "Frameworks",
     "pyvenv.cfg",
 )
-"""What belongs to an installation of Python below its prefix: the prefix may be somebody's home."""
+"""What belongs to an installation of Python below its prefix, which may be a home directory."""
 
 HARMLESS = r"(?!\.(DS_Store|gitkeep|keep|gitignore|gitattributes)$)"
 """Hidden files that tell nothing, and lie in many a folder of data."""
