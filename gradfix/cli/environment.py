@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from gradfix.cli.arguments import start
-from gradfix.cli.made import size_of, told
+from gradfix.cli.built_environment import size_of, told
 from gradfix.cli.output import say, tell
 from gradfix.environment import build, cache, interpreters
 from gradfix.environment.build import Plan

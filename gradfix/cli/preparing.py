@@ -99,7 +99,7 @@ def _environment(choice: EnvironmentChoice | None, quiet: bool) -> Callable[[Seq
         return None
 
     def make(paths: Sequence[Path]) -> str:
-        from gradfix.cli.made import executable_for
+        from gradfix.cli.built_environment import executable_for
         from gradfix.environment.errors import EnvironmentFailure
 
         try:

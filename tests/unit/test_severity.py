@@ -151,7 +151,7 @@ def test_run_hands_it_on_to_what_explains_the_error(tmp_path: Path) -> None:
     assert b"= loss-backpropagated-twice: " in done.stderr
     command = running.command([str(tmp_path / "train.py")], sys.executable, min_severity=Severity.INFO)
     assert isinstance(command, list)
-    assert json.loads(command[2])[-2:] == ["--min-severity", "info"]
+    assert json.loads(command[3])[-2:] == ["--min-severity", "info"]
 
 
 def test_a_codemod_that_says_nothing_warns(tmp_path: Path) -> None:
