@@ -803,6 +803,8 @@ def _complain(run: Report | Plan, quiet: bool, verbose: bool) -> None:
         if verbose:
             for place in file.unanalysed:
                 _tell(f"note: {file.path}:{place.line}: {text.described(place)}")
+            for function in file.unknown_functions:
+                _tell(f"note: {file.path}:{function.line}: {text.unknown(function)}")
             for message in file.messages:
                 _tell(f"note: {file.path}: {message}")
     if isinstance(run, Plan):

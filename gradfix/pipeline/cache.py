@@ -68,7 +68,7 @@ class Cache:
         if report.problems:
             return
         key = self._key(path, data)
-        told = report if report.findings or report.messages or report.unanalysed else None
+        told = None if report.silent else report
         lines = [self._share(line) for line in traces.trace(os.path.abspath(path))]
         try:
             entry = json.dumps([key, lines, _plain(told)]).encode()
@@ -178,6 +178,7 @@ _PARTS: dict[str, Callable[..., Any]] = {
     for part in (
         *(FileReport, Reported, codemod.Finding, codemod.Note, codemod.Span, codemod.Fix, codemod.Claim),
         codemod.Unanalysed,
+        codemod.UnknownFunction,
         *(
             codemod.Effect,
             codemod.Severity,

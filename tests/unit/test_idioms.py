@@ -221,16 +221,15 @@ def wrong(text: str, loss: str, optimizer: str, mistake: str) -> str | None:
     return changed if count == 1 else None
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "right",
-        "leaking",
-        *(f"{who} {mistake}" for who in ("critic", "generator") for mistake in list(MISTAKES)[1:]),
-    ],
+CHANGES = (
+    "right",
+    "leaking",
+    *(f"{who} {mistake}" for who in ("critic", "generator") for mistake in list(MISTAKES)[1:]),
 )
-@pytest.mark.parametrize("name", turns())
-def test_a_mistake_is_found_however_two_networks_take_turns(name: str, change: str, options: Options) -> None:
+
+
+def in_turn(name: str, change: str) -> str | None:
+    """A writing with a change in it; ``None`` where that cannot be made."""
     parts = turns()[name]
     body = "\n".join(parts[key] for key in ("fake", "judge", "learn", "persuade", "improve"))
     loop = parts["loop"].rpartition("\n")[2]
@@ -239,13 +238,21 @@ def test_a_mistake_is_found_however_two_networks_take_turns(name: str, change: s
     text: str | None = f"{head}\n{indent(body, ' ' * deep)}\n"
     assert text is not None
     who, _, mistake = change.partition(" ")
-    expected = {"undetached-fake"} if change == "leaking" else set()
     if mistake:
         text = wrong(text, *{"critic": ("ld", "ob"), "generator": ("lg", "oa")}[who], mistake)
-        expected = {MISTAKES[mistake]}
     if text is None:
+        return None
+    return CLEARS.sub(r"\1.zero_grad()", CUTS.sub(r"\1" if change == "leaking" else r"\1.detach()", text))
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", turns())
+def test_a_mistake_is_found_however_two_networks_take_turns(name: str, change: str, options: Options) -> None:
+    code = in_turn(name, change)
+    if code is None:
         return
-    code = CLEARS.sub(r"\1.zero_grad()", CUTS.sub(r"\1" if change == "leaking" else r"\1.detach()", text))
+    mistake = change.partition(" ")[2]
+    expected = {MISTAKES[mistake]} if mistake else {"undetached-fake"} if change == "leaking" else set()
     parsed = source.parse("script.py", code.encode(), 1 << 20)
     assert isinstance(parsed, Source), parsed
     found = {finding.code for finding in pipeline.findings(parsed, options)}

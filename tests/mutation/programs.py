@@ -1,0 +1,56 @@
+"""The programs that the guards are held against, and what the static tests assert of each."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from cases import CASES
+from unit import test_idioms as idioms
+
+from gradfix.pipeline import main as pipeline
+from gradfix.pipeline.options import Options
+from gradfix.project import source
+from gradfix.project.source import Source
+
+
+@dataclass(frozen=True)
+class Example:
+    """One program of the tests."""
+
+    name: str
+    path: str
+    data: bytes
+    rewritten: bool
+    """Whether the tests hold fast what becomes of it, and not only what is found."""
+
+    def outcome(self, options: Options) -> Hashable:
+        """What the tests assert, as far as nothing is run."""
+        parsed = source.parse(self.path, self.data, 1 << 24)
+        assert isinstance(parsed, Source)
+        if not self.rewritten:
+            told = pipeline.diagnosed(parsed, options)
+            return tuple(one.finding.code for one in told.findings), told.problems
+        result = pipeline.repair(parsed, options)
+        applied = tuple((a.finding.code, a.fix.effect, a.fix.claim) for a in result.applied)
+        left = tuple(one.finding.code for one in result.remaining)
+        return result.after, applied, left, result.problems, result.messages
+
+
+def examples() -> Iterator[Example]:
+    """All programs: the fixtures and what they become, and the idioms with each mistake."""
+    for case in CASES:
+        for path in (case.path, case.fixed):
+            if path is not None:
+                name = str(path.relative_to(path.parents[1]))
+                yield Example(name, str(path), path.read_bytes(), True)
+    for idiom in idioms.IDIOMS:
+        for mistake in idioms.MISTAKES:
+            text = idiom.written(mistake)
+            if text is not None:
+                yield Example(f"{idiom.name} {mistake}", "script.py", text.encode(), False)
+    for name in idioms.turns():
+        for change in idioms.CHANGES:
+            text = idioms.in_turn(name, change)
+            if text is not None:
+                yield Example(f"adversarial: {name} {change}", "script.py", text.encode(), False)
