@@ -61,8 +61,9 @@ def unknown_functions(program: Program) -> tuple[UnknownFunction, ...]:
     for entry in program.entries:
         for run in entry.runs[:1]:
             for name, site in run.unknown_functions.items():
-                if getattr(site, "lineno", 0) > 0:
-                    lines[name] = min(site.lineno, lines.get(name, site.lineno))
+                line: int = getattr(site, "lineno", 0)
+                if line > 0:
+                    lines[name] = min(line, lines.get(name, line))
     return tuple(sorted(UnknownFunction(line, name) for name, line in lines.items()))
 
 

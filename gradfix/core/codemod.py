@@ -335,7 +335,7 @@ class Unanalysed(NamedTuple):
 
 
 class UnknownFunction(NamedTuple):
-    """A function of torch that the model knows nothing of: what it is given, and what it gives, is uncertain."""
+    """A function of torch that the model knows nothing of: what it is given, and gives, is uncertain."""
 
     line: int
     """That of its first call."""

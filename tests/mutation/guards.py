@@ -1,8 +1,8 @@
-"""Guards: the single conditions by which a codemod says nothing, found in its text and taken out one at a time.
+"""Guards: the single conditions by which a codemod says nothing, found in its text and taken out one by one.
 
-A guard is an operand of ``and`` or ``or``, the test of an ``if`` without ``else``, or an ``if`` of a comprehension.
-To take one out is to put its neutral value in its place: what leaves the decision to the other conditions, or has
-none made. All are compiled in at once, as calls of :meth:`Switchboard.value`, so that taking one out costs nothing.
+A guard is an operand of ``and`` or ``or``, the test of an ``if`` without ``else``, or an ``if`` of a
+comprehension. To take one out is to put its neutral value in its place: what leaves the decision to the other
+conditions, or has none made. All are compiled in at once, as calls of :meth:`Switchboard.value`.
 """
 
 from __future__ import annotations
@@ -70,17 +70,12 @@ def _conditions(tree: ast.Module) -> Iterator[tuple[ast.expr, bool]]:
     for node in ast.walk(tree):
         match node:
             case ast.If(test, body, []):
-                leaves = isinstance(body[-1], (ast.Return, ast.Continue, ast.Break, ast.Raise))
-                yield test, not leaves
+                yield from _guards(test, not isinstance(body[-1], LEAVES))
+            case ast.If(test) | ast.IfExp(test):
                 yield from _operands(test)
-            case ast.IfExp(test):
-                yield from _operands(test)
-            case ast.If(test, _, _):
-                yield from _operands(test)
-            case ast.comprehension(ifs=ifs):
-                for test in ifs:
-                    yield test, True
-                    yield from _operands(test)
+            case ast.comprehension(ifs=tests):
+                for test in tests:
+                    yield from _guards(test, True)
             case ast.FunctionDef(returns=ast.Name("bool") | ast.Subscript(ast.Name("TypeGuard"))):
                 for inner in ast.walk(node):
                     if isinstance(inner, ast.Return) and inner.value is not None:
@@ -91,13 +86,29 @@ def _conditions(tree: ast.Module) -> Iterator[tuple[ast.expr, bool]]:
                 yield from _operands(elt)
 
 
+LEAVES = ast.Return | ast.Continue | ast.Break | ast.Raise
+"""What an ``if`` ends with that keeps from what follows."""
+
+
+def _guards(test: ast.expr, neutral: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """A condition, or what it consists of where to take it out is to take out these, one after the other."""
+    match test:
+        case ast.BoolOp(op):
+            if isinstance(op, ast.And) != neutral:
+                yield test, neutral
+            yield from _operands(test)
+        case ast.UnaryOp(ast.Not(), ast.BoolOp() as operand):
+            yield from _guards(operand, not neutral)
+        case _:
+            yield test, neutral
+
+
 def _operands(test: ast.expr) -> Iterator[tuple[ast.expr, bool]]:
-    """The operands within a condition, however deep, each with the value that leaves it to the others."""
+    """What stands within a condition, each with the value that leaves the decision to the rest."""
     match test:
         case ast.BoolOp(op, values):
             for value in values:
-                yield value, isinstance(op, ast.And)
-                yield from _operands(value)
+                yield from _guards(value, isinstance(op, ast.And))
         case ast.UnaryOp(ast.Not(), operand):
             yield from _operands(operand)
 

@@ -1,7 +1,7 @@
 """Takes guards out, one at a time, and holds the programs against what the tests assert of them.
 
-What the model makes of a version of a file does not depend on the codemods, so it is kept from one guard to the next,
-and so is what a codemod finds where the guard that is out has decided nothing.
+What the model makes of a version of a file does not depend on the codemods, so it is kept from one guard to
+the next, and so is what a codemod finds where the guard that is out has decided nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from guards import NAME, Guard, Switchboard
 
 if TYPE_CHECKING:
-    from programs import Example
+    from examples import Example
 
 ROOT = Path(__file__).parents[2]
 NOT_CODEMODS = {"__init__", "catalog", "gan_order"}
@@ -57,7 +57,9 @@ class Session:
         assert isinstance(prepared, Options)
         self.options = prepared
         loaded = [codemod.module() for codemod in prepared.catalog.codemods]
-        loaded += [importlib.import_module(f"gradfix.rules.{p.stem}") for p in modules if p.parent != paths[0]]
+        loaded += [
+            importlib.import_module(f"gradfix.rules.{p.stem}") for p in modules if p.parent != paths[0]
+        ]
         held = [value for module in loaded for value in vars(module).values()]
         self._memories = [value.cache_clear for value in held if hasattr(value, "cache_clear")]
         self._versions: dict[Hashable, Any] = {}
@@ -151,11 +153,14 @@ class Session:
             yield number
 
 
-def survey(session: Session, examples: Iterable[Example]) -> dict[int, str]:
-    """The guards that some program needs, each with the first that does."""
+def survey(session: Session, examples: Iterable[Example], among: Iterable[int]) -> dict[int, str]:
+    """Those of some guards that a program needs, each with the first that does."""
     witnesses: dict[int, str] = {}
+    waiting = set(among)
     for example in examples:
-        open_ = [number for number in range(len(session.guards)) if number not in witnesses]
-        for number in session.noticed(example, open_):
+        if not waiting:
+            break
+        for number in session.noticed(example, waiting):
             witnesses[number] = example.name
+        waiting.difference_update(witnesses)
     return witnesses

@@ -99,7 +99,7 @@ def idioms() -> list[Idiom]:
     """All of them, named by file and block."""
     found = []
     for path in sorted(FOLDER.glob("*.txt")):
-        if path.stem == "adversarial":
+        if path.stem in ("adversarial", "right"):
             continue
         common: dict[str, str] = {}
         for name, parts in blocks(path):
@@ -152,6 +152,33 @@ def test_there_are_as_many_as_is_said() -> None:
     assert sum(bool(idiom.silent) for idiom in IDIOMS) < len(IDIOMS) / 20
     made = {m: sum(idiom.written(m) is not None for idiom in IDIOMS) for m in MISTAKES}
     assert all(count > 180 for count in made.values()), made
+
+
+# -- right programs that look like a mistake ------------------------------------------------------
+
+RIGHT_HEAD = """import torch
+from torch import nn
+import torch.nn.functional as F
+
+net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+batches = torch.randn(3, 8, 3)
+
+"""
+
+
+def right() -> dict[str, str]:
+    """The programs of ``right.txt``, by the mistake that each looks like, and why it is none."""
+    text = (FOLDER / "right.txt").read_text()
+    found = [block.partition("\n") for block in re.split(r"^== ", text, flags=re.MULTILINE)[1:]]
+    return {name: f"{RIGHT_HEAD}{program.rstrip()}\n" for name, _, program in found}
+
+
+@pytest.mark.parametrize("name", right())
+def test_what_looks_like_a_mistake_and_is_none(name: str, options: Options) -> None:
+    parsed = source.parse("script.py", right()[name].encode(), 1 << 20)
+    assert isinstance(parsed, Source), parsed
+    assert [finding.code for finding in pipeline.findings(parsed, options)] == []
 
 
 # -- two networks in turn ------------------------------------------------------------------------

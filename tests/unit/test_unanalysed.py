@@ -144,7 +144,8 @@ for x in range(3):
 
 
 def test_such_a_function_is_told_once_and_only_where_more_is_asked_for(tmp_path: Path) -> None:
-    loop = "    loss = torch.unheard_of(net(torch.randn(3, 2)))\n    loss.backward()\n    torch.unheard_of(loss)\n"
+    once = "    loss = torch.unheard_of(net(torch.randn(3, 2)))\n    loss.backward()\n"
+    loop = f"{once}    torch.unheard_of(loss)\n"
     script = tmp_path / "train.py"
     script.write_text(f"{NET}for x in range(3):\n{loop}    opt.step()\n    opt.zero_grad()\n")
     for command in (["check"], ["apply", "--no-verify", "--dry-run"]):
