@@ -59,13 +59,13 @@ def find(program: Program) -> Iterator[Finding]:
 def dropped(run: Run, program: Program) -> dict[Hashable, Dropped]:
     """By place, the calls of `detach()` without an effect, and the losses that go on through the tensor."""
     found: dict[Hashable, Dropped] = {}
-    losses = [b for b in backwards(run) if b.certain and b.accumulates]
+    losses = [b for b in backwards(run) if b.certain]
     failing = {node for b in losses if b.failure is not None for node in b.visited}
     for serial, node, site in run.detached:
-        if site in found or node in failing or not _is_statement(program, site):
+        if node in failing or not _is_statement(program, site):
             continue
         for backward in losses:
-            if backward.serial < serial or not backward.visited.get(node):
+            if not backward.visited.get(node):
                 continue
             users = {
                 n for n in backward.visited if n.serial > serial and any(e.node is node for e in n.edges)

@@ -67,9 +67,9 @@ def unowned(run: Run) -> dict[Hashable, Orphan]:
             continue
         if not owned.isdisjoint(event.leaves) or any(leaf.requires is not True for leaf in event.leaves):
             continue
-        part = any(
-            b.serial > event.serial and b.reached.get(leaf) for b in losses for leaf in event.leaves
-        ) or any(c.serial > event.serial and not c.leaves.isdisjoint(event.whole) for c in run.module_calls)
+        part = any(b.reached.get(leaf) for b in losses for leaf in event.leaves) or any(
+            not c.leaves.isdisjoint(event.whole) for c in run.module_calls
+        )
         if part and not any(leaf.unknown_grad for leaf in event.leaves):
             found.setdefault(event.site, Orphan(event, stepping))
     return found
@@ -93,7 +93,7 @@ def _fixes(program: Program, orphan: Orphan) -> tuple[Fix, ...]:
     except Elsewhere:
         return ()
     block = program.block(made)
-    if statement not in block or block.index(statement) < block.index(made):
+    if statement not in block:
         return ()
     passed = block[block.index(made) : block.index(statement)]
     bound = {name for other in passed for name in names_bound(other)}

@@ -81,7 +81,7 @@ def too_early(run: Run) -> dict[Hashable, Early]:
         # What moves a schedule several times in a row goes on with earlier training; and what does so once,
         # before the first pass, is no part of the pass, and something else moves it in there.
         alone = len(together) == 1 and all(a.site is first.site for a in advances)
-        if later and alone and (path or any(not s.path for s in later)):
+        if alone and (path or any(not s.path for s in later)):
             found.setdefault(first.site, Early(run, first, later))
     return found
 

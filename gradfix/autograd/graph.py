@@ -550,6 +550,11 @@ class OptimizerState:
         self.path = path
         self.steps: list[Step] = []
 
+    @property
+    def in_view(self) -> bool:
+        """Whether all is seen that it owns, and all who have it in hand."""
+        return self.groups_known and not self.escaped and not self.stranger
+
     def owned(self) -> list[Leaf]:
         """Every block that it moves."""
         found: list[Leaf] = []

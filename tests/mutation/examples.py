@@ -54,5 +54,5 @@ def examples() -> Iterator[Example]:
             text = idioms.in_turn(name, change)
             if text is not None:
                 yield Example(f"adversarial: {name} {change}", "script.py", text.encode(), False)
-    for name, text in idioms.right().items():
-        yield Example(f"right: {name}", "script.py", text.encode(), False)
+    for name, (text, _) in idioms.near_misses().items():
+        yield Example(f"near miss: {name}", "script.py", text.encode(), True)
