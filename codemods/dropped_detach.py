@@ -84,10 +84,13 @@ def dropped(run: Run, program: Program) -> dict[Hashable, Dropped]:
 
 def _is_statement(program: Program, site: ast.AST) -> bool:
     """Whether a call of the method `detach` is all that a statement consists of."""
-    method = (
-        isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute) and site.func.attr == "detach"
+    return (
+        isinstance(site, ast.Call)
+        and isinstance(site.func, ast.Attribute)
+        and not site.args
+        and line(site) > 0
+        and isinstance(program.parent(site), ast.Expr)
     )
-    return method and line(site) > 0 and isinstance(program.parent(site), ast.Expr)
 
 
 def _reached(backward: Backward, node: Node | None = None, users: Collection[Node] = ()) -> set[Leaf]:
@@ -99,7 +102,7 @@ def _reached(backward: Backward, node: Node | None = None, users: Collection[Nod
         if one not in seen:
             seen.add(one)
             work += [e.node for e in one.edges if not (e.node is node and one in users)]
-    return {leaf for one in seen for leaf, _, _ in one.leaves if leaf.requires is not False}
+    return {leaf for one in seen for leaf, _, _ in one.leaves}
 
 
 def _finding(program: Program, one: Dropped) -> Finding:

@@ -63,7 +63,7 @@ def unowned(run: Run) -> dict[Hashable, Orphan]:
     losses = [b for b in backwards(run) if b.accumulates]
     for event in of_kind(run, Replacement):
         stepping = next((o for o in event.owners if any(s.serial > event.serial for s in o.steps)), None)
-        if stepping is None or any(o.escaped or not o.groups_known for o in known) or run.strangers:
+        if stepping is None or not all(o.groups_known for o in known) or run.strangers:
             continue
         if not owned.isdisjoint(event.leaves) or any(leaf.requires is not True for leaf in event.leaves):
             continue

@@ -78,10 +78,8 @@ def too_early(run: Run) -> dict[Hashable, Early]:
         path = _training(first, mine)
         together = [a for a in advances if a.path[: len(path)] == path]
         later = [s for s in mine if s.path[: len(path)] == path]
-        # What moves a schedule several times in a row goes on with earlier training; and what does so once,
-        # before the first pass, is no part of the pass, and something else moves it in there.
-        alone = len(together) == 1 and all(a.site is first.site for a in advances)
-        if alone and (path or any(not s.path for s in later)):
+        # What moves a schedule several times in a row goes on with earlier training.
+        if len(together) == 1 and (path or any(not s.path for s in later)):
             found.setdefault(first.site, Early(run, first, later))
     return found
 
@@ -143,7 +141,7 @@ def _unit(program: Program, advance: Advance) -> ast.stmt:
 
 def _given(test: ast.expr) -> bool:
     """Whether a condition asks whether there is a schedule at all: ``if scheduler is not None``."""
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.IsNot):
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
         return isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
     return isinstance(test, (ast.Name, ast.Attribute)) and "sched" in ast.unparse(test).lower()
 

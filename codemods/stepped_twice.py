@@ -101,8 +101,7 @@ def _consumed_again(run: Run, first: Step, second: Step) -> Backward | None:
     if next(between(backwards(run), first.serial, second.serial), None) is not None:
         return None
     sure = [b for held in second.consumed.values() for b, (certain, _) in held.items() if certain]
-    fresh = [b for b in sure if b.path[: len(second.path)] == second.path]
-    return max(fresh, key=lambda b: b.serial, default=None)
+    return max(sure, key=lambda b: b.serial, default=None)
 
 
 def _held(step: Step) -> dict[Leaf, set[Backward]]:
@@ -111,12 +110,10 @@ def _held(step: Step) -> dict[Leaf, set[Backward]]:
 
 
 def _by_itself(step: Step) -> bool:
-    """Whether it is not known that a step consumes what is there, and only that."""
-    state, site = step.optimizer, step.site
-    if step.doubtful or state.wrapped or not state.in_view:
-        return True
-    closure = isinstance(site, ast.Call) and bool(site.args or site.keywords) and step.scaler is None
-    return closure or state.cls is not None or state.label == "LBFGS"
+    """Whether it is not known that a step consumes what is there, and only that: it may be given a closure."""
+    site, state = step.site, step.optimizer
+    given = isinstance(site, ast.Call) and bool(site.args or site.keywords) and step.scaler is None
+    return given or step.doubtful or state.wrapped or state.cls is not None
 
 
 def _rates_change(program: Program, one: Again) -> bool:

@@ -552,8 +552,8 @@ class OptimizerState:
 
     @property
     def in_view(self) -> bool:
-        """Whether all is seen that it owns, and all who have it in hand."""
-        return self.groups_known and not self.escaped and not self.stranger
+        """Whether all is seen that it owns. Of one that something unknown has in hand, that is not known."""
+        return self.groups_known and not self.stranger
 
     def owned(self) -> list[Leaf]:
         """Every block that it moves."""

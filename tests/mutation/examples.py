@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
@@ -24,17 +25,22 @@ class Example:
     rewritten: bool
     """Whether the tests hold fast what becomes of it, and not only what is found."""
 
+    @property
+    def mistake(self) -> str:
+        """The mistake that it has, or nearly has, as the file of its codemod is called."""
+        return re.split(r"[/:]", self.name.removeprefix("near miss: "))[0].replace("-", "_")
+
     def outcome(self, options: Options) -> Hashable:
         """What the tests assert, as far as nothing is run."""
         parsed = source.parse(self.path, self.data, 1 << 24)
         assert isinstance(parsed, Source)
         if not self.rewritten:
             told = pipeline.diagnosed(parsed, options)
-            return tuple(one.finding.code for one in told.findings), told.problems
+            return tuple(one.finding.code for one in told.findings)
         result = pipeline.repair(parsed, options)
         applied = tuple((a.finding.code, a.fix.effect, a.fix.claim) for a in result.applied)
         left = tuple(one.finding.code for one in result.remaining)
-        return result.after, applied, left, result.problems, result.messages
+        return result.after, applied, left, result.messages
 
 
 def examples() -> Iterator[Example]:

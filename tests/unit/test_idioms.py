@@ -198,7 +198,9 @@ def near_misses() -> dict[str, tuple[str, list[str]]]:
 
 def told(text: str, options: Options) -> list[str]:
     """What is found in a program, with a star behind what has a fix."""
-    found = pipeline.check_text("script.py", text.encode(), options).findings
+    report = pipeline.check_text("script.py", text.encode(), options)
+    assert report.problems == ()
+    found = report.findings
     return [f"{one.finding.code}{'*' if one.fix is not None else ''}" for one in found]
 
 
