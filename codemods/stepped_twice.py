@@ -110,7 +110,7 @@ def _held(step: Step) -> dict[Leaf, set[Backward]]:
 
 
 def _by_itself(step: Step) -> bool:
-    """Whether it is not known that a step consumes what is there, and only that: it may be given a closure."""
+    """Whether it is not known that a step consumes what is there, and only that: a closure may differ."""
     site, state = step.site, step.optimizer
     given = isinstance(site, ast.Call) and bool(site.args or site.keywords) and step.scaler is None
     return given or step.doubtful or state.wrapped or state.cls is not None

@@ -11,12 +11,13 @@ Nothing is run.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import indent
 
 import pytest
 
+from gradfix.core.codemod import Severity
 from gradfix.pipeline import main as pipeline
 from gradfix.pipeline.main import Options, Wishes
 from gradfix.project import source
@@ -178,6 +179,7 @@ net = Net()
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
 batches = torch.randn(3, 8, 3)
 batch = batches[0]
+loader = torch.utils.data.DataLoader(torch.randn(24, 3), batch_size=8)
 
 """
 
@@ -198,7 +200,8 @@ def near_misses() -> dict[str, tuple[str, list[str]]]:
 
 def told(text: str, options: Options) -> list[str]:
     """What is found in a program, with a star behind what has a fix."""
-    report = pipeline.check_text("script.py", text.encode(), options)
+    everything = replace(options, min_severity=Severity.INFO)
+    report = pipeline.check_text("script.py", text.encode(), everything)
     assert report.problems == ()
     found = report.findings
     return [f"{one.finding.code}{'*' if one.fix is not None else ''}" for one in found]
