@@ -1,11 +1,12 @@
 """Takes out every guard of the codemods, and looks which programs of the tests would notice.
 
-    python tests/mutation                           all guards; writes survivors.json
+    python tests/mutation                           all guards
     python tests/mutation stale_forward diagnosis   those of some files
     python tests/mutation --own stale_forward       ... held against the programs of these mistakes alone
 
 A guard that no program needs is printed with its file and line. What only tells a type is taken out like any
-other, but not counted: a type checker asks for it. Nothing is run.
+other, but not counted: a type checker asks for it. How many there are in each file is kept in survivors.json,
+unless only its own programs were asked. Nothing is run.
 """
 
 from __future__ import annotations
@@ -38,9 +39,11 @@ def main(arguments: list[str]) -> int:
     for guard in survivors:
         print(f"{guard.module}.py:{guard.line}: no program needs `{guard.text}`")
     print(f"{len(among)} guards: {len(needed)} are needed by a program, {len(survivors)} by none")
-    if not arguments:
-        told = json.dumps(Counter(guard.module for guard in survivors), indent=2, sort_keys=True)
-        SURVIVORS.write_text(f"{told}\n", encoding="utf-8")
+    if "--own" not in arguments:
+        kept = json.loads(SURVIVORS.read_text(encoding="utf-8")) if SURVIVORS.exists() else {}
+        counted = Counter(guard.module for guard in survivors)
+        kept = {name: n for name, n in kept.items() if files and name not in files} | counted
+        SURVIVORS.write_text(f"{json.dumps(kept, indent=2, sort_keys=True)}\n", encoding="utf-8")
     return 0
 
 

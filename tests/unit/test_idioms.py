@@ -11,6 +11,7 @@ Nothing is run.
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import indent
@@ -184,6 +185,9 @@ loader = torch.utils.data.DataLoader(torch.randn(24, 3), batch_size=8)
 """
 
 
+UNSEEN = re.compile(r"^from (elsewhere|accelerate) import", re.MULTILINE)
+
+
 def near_misses() -> dict[str, tuple[str, list[str]]]:
     """The programs of ``near_misses.txt``, by what they nearly are, with what is found in them.
 
@@ -211,6 +215,14 @@ def told(text: str, options: Options) -> list[str]:
 def test_what_nearly_is_a_mistake_is_told_from_it(name: str, options: Options) -> None:
     text, expected = near_misses()[name]
     assert told(text, options) == expected
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [n for n, (text, _) in near_misses().items() if not UNSEEN.search(text)])
+def test_what_is_no_mistake_runs(name: str) -> None:
+    text, expected = near_misses()[name]
+    with nullcontext() if not expected else suppress(RuntimeError):
+        exec(compile(text, name, "exec"), {"__name__": "__main__"})
 
 
 # -- two networks in turn ------------------------------------------------------------------------
