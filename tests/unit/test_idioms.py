@@ -5,8 +5,8 @@ or it gives the whole ``program``, in which ``CLEAR(optimizer)`` stands where gr
 Blocks that are called ``*`` hold for a whole file. ``[silent: kept]`` behind a name says of which mistakes
 the model says nothing in that writing: that is held fast too, so that it is noticed when it changes.
 In ``adversarial.txt`` two networks take turns, and ``CUT(fake)`` stands where a graph is to be cut.
-``near_misses.txt`` has whole programs, each of which needs some guard of a codemod: right ones that look like a
-mistake, and mistakes beside which another one is told, or a fix that does not do. Nothing is run by default.
+``near_misses.txt`` has whole programs, each of which needs some guard of a codemod: right ones that look like
+a mistake, and mistakes that have another name, or another fix. Nothing is run by default.
 """
 
 from __future__ import annotations
