@@ -63,13 +63,13 @@ def find(program: Program) -> Iterator[Finding]:
 def dropped(run: Run, program: Program) -> dict[Hashable, Dropped]:
     """By place, the calls of `detach()` without an effect, and the losses that go on through the tensor."""
     found: dict[Hashable, Dropped] = {}
-    losses = [b for b in backwards(run) if b.certain and b.accumulates]
+    losses = [b for b in backwards(run) if b.certain]
     failing = {node for b in losses if b.failure is not None for node in b.visited}
     for serial, node, site in run.detached:
-        if site in found or node in failing or not _is_statement(program, site):
+        if node in failing or not _is_statement(program, site):
             continue
         for backward in losses:
-            if backward.serial < serial or not backward.visited.get(node):
+            if not backward.visited.get(node):
                 continue
             users = {
                 n for n in backward.visited if n.serial > serial and any(e.node is node for e in n.edges)
@@ -88,10 +88,13 @@ def dropped(run: Run, program: Program) -> dict[Hashable, Dropped]:
 
 def _is_statement(program: Program, site: ast.AST) -> bool:
     """Whether a call of the method `detach` is all that a statement consists of."""
-    method = (
-        isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute) and site.func.attr == "detach"
+    return (
+        isinstance(site, ast.Call)
+        and isinstance(site.func, ast.Attribute)
+        and not site.args
+        and line(site) > 0
+        and isinstance(program.parent(site), ast.Expr)
     )
-    return method and line(site) > 0 and isinstance(program.parent(site), ast.Expr)
 
 
 def _reached(backward: Backward, node: Node | None = None, users: Collection[Node] = ()) -> set[Leaf]:
@@ -103,7 +106,7 @@ def _reached(backward: Backward, node: Node | None = None, users: Collection[Nod
         if one not in seen:
             seen.add(one)
             work += [e.node for e in one.edges if not (e.node is node and one in users)]
-    return {leaf for one in seen for leaf, _, _ in one.leaves if leaf.requires is not False}
+    return {leaf for one in seen for leaf, _, _ in one.leaves}
 
 
 def _finding(program: Program, one: Dropped) -> Finding:

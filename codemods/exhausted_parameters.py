@@ -60,11 +60,9 @@ def used_again(run: Run) -> dict[Hashable, Exhausted]:
     clipping = {clip.site for clip in of_kind(run, Clip)}
     found: dict[Hashable, Exhausted] = {}
     for event in of_kind(run, Exhausted):
-        if isinstance(event.site, ast.Call) or event.loops:
+        if event.optimizer or event.loops or event.site in clipping:
             found.setdefault(event.site, event)
-    return {
-        site: event for site, event in found.items() if event.optimizer or event.loops or site in clipping
-    }
+    return found
 
 
 def _at_once(program: Program, site: ast.AST) -> bool:

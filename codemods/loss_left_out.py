@@ -73,15 +73,13 @@ def left_out(run: Run) -> dict[Hashable, LeftOut]:
     trained = [
         (b, terms_of(b), step.optimizer)
         for b in backwards(run)
-        if b.loops and b.accumulates and b.certain and b.failure is None and (step := first_step(run, b))
+        if b.loops and b.certain and b.failure is None and (step := first_step(run, b))
     ]
-    if not trained:
-        return {}
     walked = {node for b in backwards(run) for node in b.visited}
     wanted = {term for _, terms, _ in trained for term in terms}
     detached = {node for _, node, _ in run.detached}  # They are taken for their values.
     losses = wanted | {root for b in backwards(run) for root in b.roots}
-    sums = [n for n in run.nodes if n.loops and n.call is None and n not in walked and operation(n) in SUMS]
+    sums = [n for n in run.nodes if n.call is None and operation(n) in SUMS]
     parts = {edge.node for n in sums for edge in n.edges}
     found: dict[Hashable, LeftOut] = {}
     known: set[Node] | None = None
@@ -89,8 +87,6 @@ def left_out(run: Run) -> dict[Hashable, LeftOut]:
         if whole in parts or whole in detached or line(whole.site) <= 0:
             continue
         terms = summands(whole)
-        if wanted.isdisjoint(terms):
-            continue
         if known is None:
             handed_out = [(node, True) for node in run.returned]
             known = walked | run.escaped_since(-1) | set(reach(handed_out))
@@ -98,7 +94,7 @@ def left_out(run: Run) -> dict[Hashable, LeftOut]:
             if mine.keys().isdisjoint(terms) or backward.loops != whole.loops:
                 continue
             left = [n for n in terms if n not in known and _trains(n, optimizer, losses)]
-            if left and whole not in known:
+            if left:
                 found.setdefault(whole.site, LeftOut(whole, left[0], backward))
     return found
 

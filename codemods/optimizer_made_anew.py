@@ -100,7 +100,7 @@ def made_anew(run: Run) -> dict[Hashable, Anew]:
 def _anew(run: Run, step: Step) -> Anew | None:
     """What a step shows, if its optimizer has replaced another one that stepped as well."""
     state, first = step.optimizer, step.optimizer.like
-    if state is first or not first.steps or state.escaped or not state.groups_known or state.external:
+    if state is first or not first.steps or not state.in_view:
         return None
     if not _keeps(state) or not state.loops or len(step.loops) > len(state.loops) + 1 or run.thawed:
         return None

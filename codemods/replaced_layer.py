@@ -66,13 +66,13 @@ def unowned(run: Run) -> dict[Hashable, Orphan]:
     losses = [b for b in backwards(run) if b.accumulates]
     for event in of_kind(run, Replacement):
         stepping = next((o for o in event.owners if any(s.serial > event.serial for s in o.steps)), None)
-        if stepping is None or any(o.escaped or not o.groups_known for o in known) or run.external_optimizers:
+        if stepping is None or not all(o.groups_known for o in known) or run.external_optimizers:
             continue
         if not owned.isdisjoint(event.leaves) or any(leaf.requires is not True for leaf in event.leaves):
             continue
-        part = any(
-            b.serial > event.serial and b.reached.get(leaf) for b in losses for leaf in event.leaves
-        ) or any(c.serial > event.serial and not c.leaves.isdisjoint(event.whole) for c in run.module_calls)
+        part = any(b.reached.get(leaf) for b in losses for leaf in event.leaves) or any(
+            not c.leaves.isdisjoint(event.whole) for c in run.module_calls
+        )
         if part and not any(leaf.unknown_grad for leaf in event.leaves):
             found.setdefault(event.site, Orphan(event, stepping))
     return found
@@ -97,7 +97,7 @@ def _fixes(program: Program, orphan: Orphan) -> tuple[Fix, ...]:
     except Elsewhere:
         return ()
     block = program.block(made)
-    if statement not in block or block.index(statement) < block.index(made):
+    if statement not in block:
         return ()
     passed = block[block.index(made) : block.index(statement)]
     bound = {name for other in passed for name in names_bound(other)}

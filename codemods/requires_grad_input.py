@@ -106,12 +106,11 @@ def _created(outside: Outside) -> list[Leaf]:
 
 def _fixes(program: Program, outside: Outside) -> Iterator[Fix]:
     run = outside.run
-    owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
     read = {leaf for _, leaf in run.grad_reads}
     calls = [asking(leaf) for leaf in outside.leaves]
     if not calls or any(call is None for call in calls):
         return
-    if any(leaf in owned or leaf in read or leaf in run.differentiated for leaf in outside.leaves):
+    if not read.isdisjoint(outside.leaves):
         return
     edits = [not_asking(program, call) for call in dict.fromkeys(calls) if call is not None]
     yield Fix(

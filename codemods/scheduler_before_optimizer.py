@@ -82,10 +82,8 @@ def too_early(run: Run) -> dict[Hashable, Early]:
         loops = _training(first, mine)
         together = [a for a in advances if a.loops[: len(loops)] == loops]
         later = [s for s in mine if s.loops[: len(loops)] == loops]
-        # What moves a schedule several times in a row goes on with earlier training; and what does so once,
-        # before the first iteration, is no part of the iteration, and something else moves it in there.
-        alone = len(together) == 1 and all(a.site is first.site for a in advances)
-        if later and alone and (loops or any(not s.loops for s in later)):
+        # What moves a schedule several times in a row goes on with earlier training.
+        if len(together) == 1 and (loops or any(not s.loops for s in later)):
             found.setdefault(first.site, Early(run, first, later))
     return found
 
@@ -147,7 +145,7 @@ def _unit(program: Program, advance: Advance) -> ast.stmt:
 
 def _given(test: ast.expr) -> bool:
     """Whether a condition asks whether there is a schedule at all: ``if scheduler is not None``."""
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.IsNot):
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
         return isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
     return isinstance(test, (ast.Name, ast.Attribute)) and "sched" in ast.unparse(test).lower()
 

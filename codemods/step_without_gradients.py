@@ -154,7 +154,7 @@ def _cleared_last(run: Run, optimizer: OptimizerState, losses: list[Backward]) -
     Something is meant to be: its parameters are used in the same iteration for what nobody differentiates, or
     a loss comes in between that no other optimizer steps on.
     """
-    if optimizer.external or optimizer.escaped or not optimizer.groups_known:
+    if not optimizer.in_view:
         return
     owned, previous = set(optimizer.owned()), -1
     found: dict[ast.AST, list[Idle | None]] = {}
@@ -269,7 +269,7 @@ def _touched(run: Run) -> set[Leaf]:
 def _known(run: Run, optimizer: OptimizerState, within: ast.AST) -> bool:
     """Whether all of an optimizer's parameters are known, and were made where everything can be seen."""
     owned = optimizer.owned()
-    if not owned or not optimizer.groups_known or optimizer.external or optimizer.escaped:
+    if not owned or not optimizer.in_view:
         return False
     if any(s.doubtful or s.consumed for s in optimizer.steps):
         return False

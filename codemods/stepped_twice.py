@@ -37,9 +37,9 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Backward, OptimizerState, Step
+from gradfix.autograd.graph import Backward, Leaf, OptimizerState, Step
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, between, steps, steps_in, zeros
+from gradfix.autograd.trace_queries import backwards, between, steps, steps_in
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import misdirected
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement
@@ -87,9 +87,9 @@ def again(run: Run) -> dict[Hashable, Again]:
 
 def _alike(one: OptimizerState, other: OptimizerState) -> bool:
     """Whether it is the same optimizer, or another one of all parameters of the same networks."""
-    if one is other or one.wholes is None or other.wholes is None:
+    if one.wholes is None or other.wholes is None:
         return one is other
-    return bool(one.leaves) and set(one.owned()) == set(other.owned())
+    return set(one.owned()) == set(other.owned())
 
 
 def _consumed_again(run: Run, first: Step, second: Step) -> Backward | None:
@@ -98,27 +98,24 @@ def _consumed_again(run: Run, first: Step, second: Step) -> Backward | None:
         return None
     if misdirected(run, second) is not None:
         return None  # Another optimizer should have made it.
-    if run.grad_read_between(first.serial, second.serial) or first.consumed.keys() != second.consumed.keys():
+    if run.grad_read_between(first.serial, second.serial) or _held(first) != _held(second):
         return None
     if next(between(backwards(run), first.serial, second.serial), None) is not None:
         return None
-    owned = set(second.optimizer.owned())
-    if any(not owned.isdisjoint(z.leaves) for z in between(zeros(run), first.serial, second.serial)):
-        return None
-    if any(first.consumed[leaf].keys() != held.keys() for leaf, held in second.consumed.items()):
-        return None
     sure = [b for held in second.consumed.values() for b, (certain, _) in held.items() if certain]
-    fresh = [b for b in sure if b.loops[: len(second.loops)] == second.loops]
-    return max(fresh, key=lambda b: b.serial, default=None)
+    return max(sure, key=lambda b: b.serial, default=None)
+
+
+def _held(step: Step) -> dict[Leaf, set[Backward]]:
+    """Whose gradients a step finds in each block."""
+    return {leaf: set(held) for leaf, held in step.consumed.items()}
 
 
 def _by_itself(step: Step) -> bool:
-    """Whether it is not known that a step consumes what is there, and only that."""
-    state, site = step.optimizer, step.site
-    if step.doubtful or state.escaped or state.wrapped or state.external or not state.groups_known:
-        return True
-    closure = isinstance(site, ast.Call) and bool(site.args or site.keywords) and step.scaler is None
-    return closure or state.cls is not None or state.label == "LBFGS"
+    """Whether it is not known that a step consumes what is there, and only that: a closure may differ."""
+    site, state = step.site, step.optimizer
+    given = isinstance(site, ast.Call) and bool(site.args or site.keywords) and step.scaler is None
+    return given or step.doubtful or state.wrapped or state.cls is not None
 
 
 def _rates_change(program: Program, one: Again) -> bool:

@@ -13,7 +13,7 @@ from ledgers import differences
 
 from gradfix.autograd.graph import Backward, Change
 from gradfix.autograd.training_step import analyze
-from gradfix.pipeline import driver
+from gradfix.pipeline import analysis, driver
 from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.pipeline.results import Attempt, Repaired
 from gradfix.project import source
@@ -29,6 +29,16 @@ REPORTED = [case for case in CASES if case.fixed is None and case.fault != "none
 
 def by_name(case: Case) -> str:
     return case.name
+
+
+@pytest.fixture(autouse=True)
+def no_codemod_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a codemod raises is a problem of the file, and the others go on: here it is a failure."""
+
+    def fail(path: str, what: str, error: Exception) -> None:
+        raise error
+
+    monkeypatch.setattr(analysis, "problem_of", fail)
 
 
 @pytest.fixture(scope="module")

@@ -553,6 +553,11 @@ class OptimizerState:
         self.loops = loops
         self.steps: list[Step] = []
 
+    @property
+    def in_view(self) -> bool:
+        """Whether all is seen that it owns. Of one that something unknown has in hand, that is not known."""
+        return self.groups_known and not self.external
+
     def owned(self) -> list[Leaf]:
         """Every block that it moves."""
         found: list[Leaf] = []

@@ -261,6 +261,9 @@ class Run:
         self.weight = 1
         self.calls_within = 0
         """How many calls were followed within the outermost function that is running and trains nothing."""
+        self.unknown_functions: dict[str, ast.AST] = {}
+        """The functions of torch of which the model knows nothing, and that were given a network or what may
+        have a graph: where each was called first."""
         self.not_followed: set[str] = set()
         """The functions within which there were too many."""
         self.stack: Stack = ()

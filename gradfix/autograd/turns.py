@@ -71,7 +71,7 @@ def misdirected(run: Run, step: Step) -> Misdirected | None:
     states = [optimizer.state for optimizer in run.optimizers]
     if len(states) < 2 or run.external_optimizers or step.doubtful or step.scaler is not None:
         return None
-    if any(not s.groups_known or s.escaped or s.wrapped or s.external for s in states):
+    if any(s.wrapped or not s.in_view for s in states):
         return None
     return _never_stepped(run, step) or _swapped(run, step)
 

@@ -16,7 +16,7 @@ from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.relevance import is_differentiation, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Unanalysed
+from gradfix.core.codemod import Unanalysed, UnknownFunction
 from gradfix.core.syntax import LOOPS
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -50,6 +50,21 @@ def unanalysed(program: Program) -> tuple[Unanalysed, ...]:
         _unanalysed(program, place, *max(calls, key=lambda one: (one[1], -one[0].lineno)))
         for place, calls in missed.items()
     )
+
+
+def unknown_functions(program: Program) -> tuple[UnknownFunction, ...]:
+    """The functions of torch that the model does not know, and that training hands graphs or networks to.
+
+    What is called in another module is left out, and what further runs alone come to.
+    """
+    lines: dict[str, int] = {}
+    for entry in program.entries:
+        for run in entry.runs[:1]:
+            for name, site in run.unknown_functions.items():
+                line: int = getattr(site, "lineno", 0)
+                if line > 0:
+                    lines[name] = min(line, lines.get(name, line))
+    return tuple(sorted(UnknownFunction(line, name) for name, line in lines.items()))
 
 
 def _seen(program: Program) -> dict[ast.AST, _Seen]:

@@ -89,6 +89,8 @@ def complain(run: Report | Plan, printed: Printed) -> None:
         if printed.verbose:
             for place in file.unanalysed:
                 tell(f"note: {file.path}:{place.line}: {text.described(place)}")
+            for function in file.unknown_functions:
+                tell(f"note: {file.path}:{function.line}: {text.unknown(function)}")
             for message in file.messages:
                 tell(f"note: {file.path}: {message}")
     if isinstance(run, Plan):

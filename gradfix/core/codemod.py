@@ -312,6 +312,14 @@ class Unanalysed(NamedTuple):
     """What a person can do."""
 
 
+class UnknownFunction(NamedTuple):
+    """A function of torch that the model knows nothing of: what it is given, and gives, is uncertain."""
+
+    line: int
+    """That of its first call."""
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Codemod:
     """A mistake that gradfix knows: its name, its documentation, and how to find it.

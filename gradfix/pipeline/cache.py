@@ -68,7 +68,7 @@ class Cache:
         if report.problems:
             return
         key = self._key(path, data)
-        kept = report if report.findings or report.messages or report.unanalysed else None
+        kept = None if report.silent else report
         lines = [self._share(line) for line in traces.trace(os.path.abspath(path))]
         try:
             entry = json.dumps([key, lines, _plain(kept)]).encode()
@@ -178,6 +178,7 @@ _PARTS: dict[str, Callable[..., Any]] = {
     for part in (
         *(FileReport, Reported, codemod.Finding, codemod.Note, span.Span, codemod.Fix, codemod.Claim),
         codemod.Unanalysed,
+        codemod.UnknownFunction,
         *(
             codemod.Effect,
             codemod.Severity,

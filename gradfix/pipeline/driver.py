@@ -17,7 +17,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from gradfix.core.codemod import Effect, Finding, Unanalysed
+from gradfix.core.codemod import Effect, Finding, Unanalysed, UnknownFunction
 from gradfix.pipeline.analysis import Analysis, analyse, by_key, is_elsewhere, problem_of, reported_by
 from gradfix.pipeline.choosing import choose_fix, choose_fixes, is_allowed, resolve
 from gradfix.pipeline.mended import Tally
@@ -85,7 +85,7 @@ def check(paths: Sequence[str], options: Options) -> Report:
     """The findings in ``paths``, each with the fix that ``apply`` would choose for it."""
     loading = _load(paths, options)
     reports = _reports(paths, loading, options, with_fixes=True)
-    with_content = tuple(report for report in reports if _anything(report))
+    with_content = tuple(report for report in reports if not report.silent)
     return Report(with_content, loading.problems, loading.checked, loading.empty)
 
 
@@ -94,11 +94,6 @@ def check_text(path: str, data: bytes, options: Options) -> FileReport:
     traces.look_again()
     with traces.on_behalf_of(os.path.abspath(path)):
         return _look(_Loaded(path, data), options, with_fixes=True)
-
-
-def _anything(report: FileReport) -> bool:
-    """Whether there is anything to say of a file."""
-    return bool(report.findings or report.problems or report.messages or report.unanalysed)
 
 
 GARBAGE = 200_000
@@ -146,7 +141,7 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
     findings = reported_by(analysis, options)
     reported = tuple(Reported(finding) for finding in findings)
     problems = analysis.problems
-    unseen = _unanalysed(analysis)
+    unseen, unknown = _not_known(analysis)
     notes: list[str] = []
     if with_fixes and any(finding.fixes for finding in findings):
         try:
@@ -157,15 +152,16 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
     if analysis.program is not None:
         messages = analysis.program.messages  # The choice of a fix may have asked for further runs.
     analysis.release()
-    return FileReport(file.path, parsed.text, reported, problems, messages, tuple(notes), unseen)
+    return FileReport(file.path, parsed.text, reported, problems, messages, tuple(notes), unseen, unknown)
 
 
-def _unanalysed(analysis: Analysis) -> tuple[Unanalysed, ...]:
+def _not_known(analysis: Analysis) -> tuple[tuple[Unanalysed, ...], tuple[UnknownFunction, ...]]:
+    """Where nothing can be found, and the functions of torch of which nothing is known."""
     if analysis.program is None:
-        return ()
-    from gradfix.autograd.unanalysed import unanalysed
+        return (), ()
+    from gradfix.autograd.unanalysed import unanalysed, unknown_functions
 
-    return unanalysed(analysis.program)
+    return unanalysed(analysis.program), unknown_functions(analysis.program)
 
 
 def _worth_telling(reported: Reported) -> bool:
@@ -178,7 +174,7 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     """What is to be written for ``paths``: for every file the fixes that hold. Nothing is written here."""
     loading = _load(paths, options)
     reports = _reports(paths, loading, options, with_fixes=False)
-    with_content = [(file, report) for file, report in zip(loading.files, reports) if _anything(report)]
+    with_content = [(file, report) for file, report in zip(loading.files, reports) if not report.silent]
     repairable = [
         file.path for file, report in with_content if any(one.finding.fixes for one in report.findings)
     ]
@@ -209,7 +205,10 @@ def _plan_file(file: _Loaded, report: FileReport, options: Options) -> Repaired:
     except Exception as error:
         repaired = unchanged._replace(problems=(problem_of(file.path, "the rewriting", error),))
     return repaired._replace(
-        problems=report.problems + repaired.problems, messages=report.messages, unanalysed=report.unanalysed
+        problems=report.problems + repaired.problems,
+        messages=report.messages,
+        unanalysed=report.unanalysed,
+        unknown_functions=report.unknown_functions,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from gradfix.core.codemod import Finding, Fix, Unanalysed
+from gradfix.core.codemod import Finding, Fix, Unanalysed, UnknownFunction
 from gradfix.project.source import Problem, split_lines
 
 if TYPE_CHECKING:
@@ -44,6 +44,12 @@ class FileReport(NamedTuple):
     """What else a person should know: that the choice of fixes took too much, say."""
     unanalysed: tuple[Unanalysed, ...] = ()
     """Where silence says nothing."""
+    unknown_functions: tuple[UnknownFunction, ...] = ()
+
+    @property
+    def silent(self) -> bool:
+        """Whether there is nothing to say of the file."""
+        return self == FileReport(self.path, self.text)
 
 
 class Outcome(StrEnum):
@@ -110,6 +116,7 @@ class Repaired(NamedTuple):
     problems: tuple[Problem, ...] = ()
     messages: tuple[str, ...] = ()
     unanalysed: tuple[Unanalysed, ...] = ()
+    unknown_functions: tuple[UnknownFunction, ...] = ()
     written: bool = False
     hidden: tuple[Finding, ...] = ()
     """What is found no more although nothing has mended it, where it is now."""

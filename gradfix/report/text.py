@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradfix.core.codemod import Applicability, Codemod, Finding, Severity, Unanalysed
+from gradfix.core.codemod import Applicability, Codemod, Finding, Severity, Unanalysed, UnknownFunction
 from gradfix.pipeline.results import Attempt, Explanation, Judged, Outcome, Plan, Repaired, Report, Reported
 from gradfix.project.source import character_column, split_lines
 from gradfix.system.printable import leading, printable
@@ -274,6 +274,11 @@ def codemods(known: Iterable[Codemod]) -> Iterator[str]:
 def described(place: Unanalysed) -> str:
     """What could not be analysed, why, and what a person can do."""
     return f"{place.name} could not be analysed: {place.reason}; {place.advice}"
+
+
+def unknown(function: UnknownFunction) -> str:
+    """That nothing is known of a function, and what follows."""
+    return f"gradfix does not know {function.name}: of what it is given, and what it gives, it says nothing"
 
 
 def _unanalysed(run: Report | Plan, named: bool) -> str:

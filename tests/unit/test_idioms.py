@@ -5,18 +5,21 @@ or it gives the whole ``program``, in which ``CLEAR(optimizer)`` stands where gr
 Blocks that are called ``*`` hold for a whole file. ``[silent: kept]`` behind a name says of which mistakes
 the model says nothing in that writing: that is held fast too, so that it is noticed when it changes.
 In ``adversarial.txt`` two networks take turns, and ``CUT(fake)`` stands where a graph is to be cut.
-Nothing is run.
+``near_misses.txt`` has whole programs, each of which needs some guard of a codemod: right ones that look like
+a mistake, and mistakes that have another name, or another fix. Nothing is run by default.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import indent
 
 import pytest
 
+from gradfix.core.codemod import Severity
 from gradfix.pipeline import driver
 from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
@@ -99,7 +102,7 @@ def idioms() -> list[Idiom]:
     """All of them, named by file and block."""
     found = []
     for path in sorted(FOLDER.glob("*.txt")):
-        if path.stem == "adversarial":
+        if path.stem in ("adversarial", "near_misses"):
             continue
         common: dict[str, str] = {}
         for name, parts in blocks(path):
@@ -152,6 +155,75 @@ def test_there_are_as_many_as_is_said() -> None:
     assert sum(bool(idiom.silent) for idiom in IDIOMS) < len(IDIOMS) / 20
     made = {m: sum(idiom.written(m) is not None for idiom in IDIOMS) for m in MISTAKES}
     assert all(count > 180 for count in made.values()), made
+
+
+# -- programs that need a guard -------------------------------------------------------------------
+
+NEAR_MISSES_HEAD = """import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trunk = nn.Linear(3, 4)
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.head(self.trunk(x).tanh())
+
+def train(loss):
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+batches = torch.randn(3, 8, 3)
+batch = batches[0]
+loader = torch.utils.data.DataLoader(torch.randn(24, 3), batch_size=8)
+
+"""
+
+
+UNSEEN = re.compile(r"^from (elsewhere|accelerate) import", re.MULTILINE)
+
+
+def near_misses() -> dict[str, tuple[str, list[str]]]:
+    """The programs of ``near_misses.txt``, by what they nearly are, with what is found in them.
+
+    Behind what has a fix there is a star.
+    """
+    text = (FOLDER / "near_misses.txt").read_text()
+    found = {}
+    for block in re.split(r"^== ", text, flags=re.MULTILINE)[1:]:
+        name, _, program = block.partition("\n")
+        plain, _, codes = name.removesuffix("]").partition(" [")
+        found[plain] = f"{NEAR_MISSES_HEAD}{program.rstrip()}\n", codes.split()
+    return found
+
+
+def told(text: str, options: Options) -> list[str]:
+    """What is found in a program, with a star behind what has a fix."""
+    everything = replace(options, min_severity=Severity.INFO)
+    report = driver.check_text("script.py", text.encode(), everything)
+    assert report.problems == ()
+    found = report.findings
+    return [f"{one.finding.code}{'*' if one.fix is not None else ''}" for one in found]
+
+
+@pytest.mark.parametrize("name", near_misses())
+def test_what_nearly_is_a_mistake_is_told_from_it(name: str, options: Options) -> None:
+    text, expected = near_misses()[name]
+    assert told(text, options) == expected
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [n for n, (text, _) in near_misses().items() if not UNSEEN.search(text)])
+def test_what_is_no_mistake_runs(name: str) -> None:
+    text, expected = near_misses()[name]
+    with nullcontext() if not expected else suppress(RuntimeError):
+        exec(compile(text, name, "exec"), {"__name__": "__main__"})
 
 
 # -- two networks in turn ------------------------------------------------------------------------
@@ -221,16 +293,15 @@ def wrong(text: str, loss: str, optimizer: str, mistake: str) -> str | None:
     return changed if count == 1 else None
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "right",
-        "leaking",
-        *(f"{who} {mistake}" for who in ("critic", "generator") for mistake in list(MISTAKES)[1:]),
-    ],
+CHANGES = (
+    "right",
+    "leaking",
+    *(f"{who} {mistake}" for who in ("critic", "generator") for mistake in list(MISTAKES)[1:]),
 )
-@pytest.mark.parametrize("name", turns())
-def test_a_mistake_is_found_however_two_networks_take_turns(name: str, change: str, options: Options) -> None:
+
+
+def in_turn(name: str, change: str) -> str | None:
+    """A writing with a change in it; ``None`` where that cannot be made."""
     parts = turns()[name]
     body = "\n".join(parts[key] for key in ("fake", "judge", "learn", "persuade", "improve"))
     loop = parts["loop"].rpartition("\n")[2]
@@ -239,13 +310,21 @@ def test_a_mistake_is_found_however_two_networks_take_turns(name: str, change: s
     text: str | None = f"{head}\n{indent(body, ' ' * deep)}\n"
     assert text is not None
     who, _, mistake = change.partition(" ")
-    expected = {"undetached-fake"} if change == "leaking" else set()
     if mistake:
         text = wrong(text, *{"critic": ("ld", "ob"), "generator": ("lg", "oa")}[who], mistake)
-        expected = {MISTAKES[mistake]}
     if text is None:
+        return None
+    return CLEARS.sub(r"\1.zero_grad()", CUTS.sub(r"\1" if change == "leaking" else r"\1.detach()", text))
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", turns())
+def test_a_mistake_is_found_however_two_networks_take_turns(name: str, change: str, options: Options) -> None:
+    code = in_turn(name, change)
+    if code is None:
         return
-    code = CLEARS.sub(r"\1.zero_grad()", CUTS.sub(r"\1" if change == "leaking" else r"\1.detach()", text))
+    mistake = change.partition(" ")[2]
+    expected = {MISTAKES[mistake]} if mistake else {"undetached-fake"} if change == "leaking" else set()
     parsed = source.parse("script.py", code.encode(), 1 << 20)
     assert isinstance(parsed, Source), parsed
     found = {finding.code for finding in driver.findings(parsed, options)}

@@ -9,10 +9,12 @@ from textwrap import dedent, indent
 
 import pytest
 from fakes import ROOT
+from typer.testing import CliRunner
 
 from gradfix.autograd.training_step import MANY_CALLS, analyze
-from gradfix.autograd.unanalysed import unanalysed
-from gradfix.core.codemod import Unanalysed
+from gradfix.autograd.unanalysed import unanalysed, unknown_functions
+from gradfix.cli.commands import app
+from gradfix.core.codemod import Unanalysed, UnknownFunction
 
 HEAD = "import torch\nfrom torch import nn\n\n"
 NET = f"{HEAD}net = nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
@@ -111,3 +113,43 @@ def test_the_fixtures_are_followed(folder: str) -> None:
     for path in sorted((ROOT / "tests" / "fixtures" / folder).glob("*.py")):
         text = path.read_text(encoding="utf-8")
         assert unanalysed(analyze(ast.parse(text), text, path)) == (), path.name
+
+
+@pytest.mark.parametrize(
+    ("line", "unknown"),
+    [
+        ("y = torch.special.unheard_of(y)", "torch.special.unheard_of"),
+        ("y = y.unheard_of()", "torch.Tensor.unheard_of"),
+        ("y = y + odd(y)", "torch.nn.Odd"),
+        ("torch.unheard_of_(list(net.parameters()))", "torch.unheard_of_"),
+        ("torch.nn.utils.unheard_of(net)", "torch.nn.utils.unheard_of"),
+        ("z = torch.unheard_of(torch.ones(3))", ""),
+        ("z = torch.rand(3).unheard_of()", ""),
+        ("y = elsewhere.unheard_of(y)", ""),
+        ("y = torch.special.expit(y)", ""),
+    ],
+)
+def test_a_function_of_torch_that_nobody_has_taught_the_model_is_named(line: str, unknown: str) -> None:
+    text = f"""{NET}import elsewhere
+odd = nn.Odd()
+for x in range(3):
+    y = net(torch.randn(3, 2))
+    {line}
+    y.mean().backward()
+    opt.step()
+    opt.zero_grad()
+"""
+    found = unknown_functions(analyze(ast.parse(text), text, Path("train.py")))
+    assert found == ((UnknownFunction(10, unknown),) if unknown else ())
+
+
+def test_such_a_function_is_told_once_and_only_where_more_is_asked_for(tmp_path: Path) -> None:
+    once = "    loss = torch.unheard_of(net(torch.randn(3, 2)))\n    loss.backward()\n"
+    loop = f"{once}    torch.unheard_of(loss)\n"
+    script = tmp_path / "train.py"
+    script.write_text(f"{NET}for x in range(3):\n{loop}    opt.step()\n    opt.zero_grad()\n")
+    for command in (["check"], ["apply", "--no-verify", "--dry-run"]):
+        said = CliRunner().invoke(app, [*command, "-v", str(script)])
+        assert said.stderr.count("gradfix does not know torch.unheard_of: ") == 1
+        assert f"{script}:7: gradfix does not know" in said.stderr
+        assert "does not know" not in CliRunner().invoke(app, [*command, str(script)]).stderr

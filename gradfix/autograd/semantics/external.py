@@ -11,7 +11,7 @@ from gradfix.autograd.semantics.dispatch import FUNCTIONS, called, functions_of,
 from gradfix.autograd.semantics.layers import CONTAINERS, deep_copy
 from gradfix.autograd.semantics.libraries import ARRAYS, HARMLESS, METRICS, NETWORKS, WEIGHT_NORMS, WRAPPERS
 from gradfix.autograd.semantics.names import canonical, member
-from gradfix.autograd.semantics.operations import made_by, unknown
+from gradfix.autograd.semantics.operations import made_by, note_unknown, unknown
 from gradfix.autograd.semantics.optimizers import AVERAGES, OPTIMIZERS, follower, make_optimizer
 from gradfix.autograd.semantics.unknown import call_unknown
 from gradfix.autograd.values import (
@@ -87,6 +87,8 @@ def call_external(run: Run, call: Call) -> Value:
         return _harmless(run, last, call)
     function = Unknown(last)
     function.library = root in METRICS
+    if root == "torch":
+        note_unknown(run, call.name, [*call.args, *call.keywords.values()], call.site)
     made = made_by(call_unknown(run, function, call), function, call.args)
     if isinstance(made, Unknown) and made.node is None:
         made.library = function.library

@@ -120,6 +120,8 @@ def _forward(run: Run, module: Module, call: Call) -> Value:
     kind = module.kind + (".plain" if "affine" in module.options and module.leaf is None else "")
     table = operators.module(kind + mode) or operators.module(kind)
     if table is None:
+        if module.kind.startswith("torch.nn.") and module.kind.rpartition(".")[2] not in CONTAINERS:
+            run.unknown_functions.setdefault(module.kind, call.site)
         return _block_forward(run, module, module.leaf, call)
     result = apply(run, table, call.args, call.keywords, call.site, module.leaf, module)
     if overwrites and active is None:

@@ -20,6 +20,7 @@ from gradfix.autograd.values import (
     NONE,
     Const,
     Module,
+    Optimizer,
     Params,
     Scaler,
     Sequence,
@@ -487,6 +488,17 @@ def scaled(run: Run, by: Value, value: Tensor | Unknown, expression: ast.expr, s
         if node is not None:
             run.scaled[node] = by
     return result
+
+
+def note_unknown(run: Run, name: str, args: list[Argument], site: ast.AST) -> None:
+    """Note that a function of torch is not known, if it is given what may have a graph, or a network."""
+    if any(
+        isinstance(value, (Module, Params, SummaryTensor, Optimizer))
+        or (isinstance(value, Unknown) and value.leaf is not None)
+        or any(operand.requires is not False for operand in operands_of(value, expression))
+        for value, expression in args
+    ):
+        run.unknown_functions.setdefault(name, site)
 
 
 def unknown(

@@ -16,6 +16,7 @@ from gradfix.autograd.semantics.dispatch import attributes_of, before_methods, m
 from gradfix.autograd.semantics.operations import (
     apply,
     graphs_of,
+    note_unknown,
     operands_of,
     overload,
     unknown,
@@ -173,6 +174,7 @@ def _operation(run: Run, tensor: Tensor, call: Call) -> Value:
     table = overload(call.name, call.args, call.keywords)
     if table is not None:
         return apply(run, table, operands, call.keywords, call.site)
+    note_unknown(run, f"torch.Tensor.{call.name}", operands, call.site)
     return unknown(run, operands, call.keywords, call.site, call.name)
 
 
