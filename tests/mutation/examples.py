@@ -47,8 +47,8 @@ def _found(parsed: Source, options: Options) -> Hashable:
     return tuple(one.finding.code for one in driver.diagnosed(parsed, options).findings)
 
 
-def _told(parsed: Source, options: Options) -> Hashable:
-    return tuple(idioms.reported_finding(parsed.text, options))
+def _reported(parsed: Source, options: Options) -> Hashable:
+    return tuple(idioms.reported(parsed.text, options))
 
 
 def examples() -> Iterator[Example]:
@@ -69,4 +69,4 @@ def examples() -> Iterator[Example]:
             if text is not None:
                 yield Example(f"adversarial: {name} {change}", "script.py", text.encode(), _found)
     for name, (text, _) in idioms.near_misses().items():
-        yield Example(f"near miss: {name}", "script.py", text.encode(), _told)
+        yield Example(f"near miss: {name}", "script.py", text.encode(), _reported)

@@ -203,7 +203,7 @@ def near_misses() -> dict[str, tuple[str, list[str]]]:
     return found
 
 
-def told(text: str, options: Options) -> list[str]:
+def reported(text: str, options: Options) -> list[str]:
     """What is found in a program, with a star behind what has a fix."""
     everything = replace(options, min_severity=Severity.INFO)
     report = driver.check_text("script.py", text.encode(), everything)
@@ -215,7 +215,7 @@ def told(text: str, options: Options) -> list[str]:
 @pytest.mark.parametrize("name", near_misses())
 def test_what_nearly_is_a_mistake_is_told_from_it(name: str, options: Options) -> None:
     text, expected = near_misses()[name]
-    assert told(text, options) == expected
+    assert reported(text, options) == expected
 
 
 @pytest.mark.long
