@@ -92,7 +92,7 @@ class Scenario:
 
     def reset(self) -> World:
         self.state.restore(self.lab.forge)
-        self.lab.reported_finding.clear()
+        self.lab.log.clear()
         self.lab.slept.clear()
         return self.lab
 
@@ -104,7 +104,7 @@ class Scenario:
         assert len(lab.forge.pulls) <= self.outcome["pulls"], f"{name}: a pull request too many"
         for pull in lab.forge.pulls:
             assert len(pull.comments) == len(set(pull.comments)), f"{name}: a comment twice"
-        for text in (*lab.reported_finding, *map(str, lab.forge.requests)):
+        for text in (*lab.log, *map(str, lab.forge.requests)):
             assert TOKEN not in text, f"{name}: the token was told"
 
     def check_converged(self, name: str, *, labels: bool = True) -> None:
@@ -200,11 +200,11 @@ def inject(scenario: Scenario, number: int, name: str, fault: Fault) -> None:
     lab.forge.fault = lambda n, r: fault if n == number else None
     told = f"{name} at {number}: {request}"
     code = lab.exit_code(scenario.plan)
-    assert code in allowed(name, request), f"{told}: exit code {code}: {lab.reported_finding}"
+    assert code in allowed(name, request), f"{told}: exit code {code}: {lab.log}"
     scenario.check(told)
     lab.forge.fault = lambda n, r: None
     again = lab.exit_code(scenario.plan)
-    assert again == 0, f"{told}: the next run: {again}: {lab.reported_finding}"
+    assert again == 0, f"{told}: the next run: {again}: {lab.log}"
     refused = "/labels" in request.path and name in (*REFUSED, *IN_THE_WAY)
     scenario.check_converged(told, labels=not refused)
 
@@ -335,7 +335,7 @@ def interfere(made: Scenario, number: int, act: Callable[[World], None]) -> Worl
         if lab.forge.requests:
             break
         # Seen once on a busy machine: git ended before it asked the forge anything. Nothing was tested then.
-    assert done, (lab.reported_finding, lab.forge.requests)
+    assert done, (lab.log, lab.forge.requests)
     lab.exit_code(made.plan)
     return lab
 
@@ -392,8 +392,8 @@ def test_another_run_of_the_bot_at_any_time(scenarios: Callable[..., Scenario], 
     made = scenarios(scenario)
 
     def run(lab: World) -> None:
-        other = replace(lab, told=[], slept=[])
-        assert other.exit_code(made.plan) == 0, other.reported_finding
+        other = replace(lab, log=[], slept=[])
+        assert other.exit_code(made.plan) == 0, other.log
 
     for number in range(len(made.requests)):
         lab = interfere(made, number, run)

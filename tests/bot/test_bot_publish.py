@@ -437,7 +437,7 @@ def test_a_dry_run_needs_no_token_where_anybody_can_read(forge: ForgeServer, kin
     lab = World(forge, kind, token=None)
     plan = lab.plan()
     assert lab.exit_code(plan, dry_run=True) == 3
-    assert "there is no token" in lab.reported_finding[-1]
+    assert "there is no token" in lab.log[-1]
     forge.is_public = True
     forge.requests.clear()
     dry = {"base": None, "dry_run": True}

@@ -113,8 +113,8 @@ def test_no_failure_tells_the_token(lab: World, status: int | None, place: str) 
         Fault(status, message=said) if request.is_git == (place == "git") else None
     )
     lab.exit_code(lab.plan(select=("undetached-fake",)))
-    assert lab.reported_finding
-    for text in lab.reported_finding:
+    assert lab.log
+    for text in lab.log:
         assert not any(form in text for form in FORMS), text
 
 

@@ -95,7 +95,7 @@ def test_where_the_analysis_crashes_or_gives_up_nothing_is_gone(
             raise AssertionError("an invariant")
         program = analyze(tree, text, path, ways)
         if "# endless" in text:
-            program.reported_finding.append("analysis of <module> stopped: more than 10 steps")
+            program.reported.append("analysis of <module> stopped: more than 10 steps")
         return program
 
     monkeypatch.setattr(training_step, "analyze", failing)

@@ -200,7 +200,7 @@ class World:
     base: str = "main"
     object_format: str | None = "sha1"
     slept: list[float] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
     """Everything that runs have said."""
     seconds: float = 60.0
     """For one answer; far more than one takes, so that a busy machine is no fault."""
@@ -224,9 +224,9 @@ class World:
         try:
             done = self.publish(plan, **wanted)
         except BotError as error:
-            self.told.append(repr(error))
+            self.log.append(repr(error))
             return error.exit_code
-        self.told.append(repr(done))
+        self.log.append(repr(done))
         return max((one.code for one in done), default=0)
 
     @contextmanager

@@ -770,7 +770,7 @@ def test_a_loop_in_a_module_between_is_one_for_every_file(tmp_path: Path) -> Non
         write(tmp_path, {"agent.py": text})
         program = analyze(ast.parse(text), text, tmp_path / "agent.py")
         (run, *_) = program.entries[0].runs
-        assert [len(e.path) for e in run.events if isinstance(e, Backward)] == [1, 1]
+        assert [len(e.loops) for e in run.events if isinstance(e, Backward)] == [1, 1]
 
 
 HANDED_IN = """

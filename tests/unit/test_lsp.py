@@ -71,7 +71,7 @@ def talk(folder: Path, conversation: Callable[[Editor, str], Awaitable[None]]) -
 @pytest.mark.timeout(120)
 def test_a_finding_is_shown_and_its_fix_offered(tmp_path: Path) -> None:
     async def conversation(editor: Editor, uri: str) -> None:
-        (found,) = await editor.reported_finding()
+        (found,) = await editor.told()
         assert (found.code, found.severity, found.source) == (
             "needless-retain-graph",
             types.DiagnosticSeverity.Warning,
@@ -105,7 +105,7 @@ def test_a_finding_is_shown_and_its_fix_offered(tmp_path: Path) -> None:
 @pytest.mark.timeout(120)
 def test_what_is_shown_follows_what_is_written(tmp_path: Path) -> None:
     async def conversation(editor: Editor, uri: str) -> None:
-        assert len(await editor.reported_finding()) == 1
+        assert len(await editor.told()) == 1
         for version, text in enumerate([RIGHT, "import torch\nloss.backward(:\n"], 2):
             editor.text_document_did_change(
                 types.DidChangeTextDocumentParams(
@@ -113,10 +113,10 @@ def test_what_is_shown_follows_what_is_written(tmp_path: Path) -> None:
                     [types.TextDocumentContentChangeWholeDocument(text)],
                 )
             )
-            codes = [one.code for one in await editor.reported_finding()]
+            codes = [one.code for one in await editor.told()]
             assert codes == ([] if text == RIGHT else ["syntax-error"])
         editor.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
-        assert await editor.reported_finding() == []
+        assert await editor.told() == []
 
     talk(tmp_path, conversation)
 
