@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import hypothesis
@@ -62,8 +63,17 @@ def draw_examples(config: pytest.Config) -> None:
             providers._get_local_constants = lambda: providers._local_constants
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is marked long takes its time."""
+    """Of the cases of a test that is sampled all but each n-th are long; what is long takes its time."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled is not None:
+            test = item.nodeid.split("[")[0]
+            if seen[test] % sampled.kwargs["every"]:
+                item.add_marker(pytest.mark.long)
+            seen[test] += 1
     for item in items:
         if item.get_closest_marker("long") is not None:
             item.add_marker(pytest.mark.timeout(0))
