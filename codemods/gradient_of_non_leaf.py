@@ -327,7 +327,7 @@ def _fixes(program: Program, event: NonLeaf) -> Iterator[Fix]:
         return
     updating = not event.optimizer and _updates(program.statement(event.site), name.id)
     if updating and program.statement(event.site) is made:
-        yield from _made_anew(program, made, name.id)
+        yield from _recomputed(program, made, name.id)
     elif updating or event.optimizer:
         yield from _made_leaf(program, event, made)
     elif _stores(home, name.id) == 1:
@@ -340,7 +340,7 @@ def _fixes(program: Program, event: NonLeaf) -> Iterator[Fix]:
             yield Fix(words, Effect.PRESERVES, (edit,))
 
 
-def _made_anew(program: Program, made: ast.Assign, name: str) -> Iterator[Fix]:
+def _recomputed(program: Program, made: ast.Assign, name: str) -> Iterator[Fix]:
     """A new value that is a leaf, or the leaf changed in place where something else asks for its gradient."""
     home = program.function(made)
     reads = [n for n in ast.walk(home) if isinstance(n, ast.Attribute) and n.attr == "grad"]

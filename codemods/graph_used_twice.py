@@ -167,12 +167,12 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
         return
     if diagnose(run, event) is Diagnosis.OUTSIDE:
         yield from _cut_off(program, run, event)
-        yield from _made_anew(program, run, event)
+        yield from _recomputed(program, run, event)
         yield from _one_for_all(program, run, event)
         return
     group = _group(run, event)
     if len(group) < 2:
-        yield from _made_anew(program, run, event)
+        yield from _recomputed(program, run, event)
         return
     unsure = _doubt(run, group)
     if unsure is None:
@@ -192,7 +192,7 @@ def _fixes(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
         yield Fix(what, Effect.CHANGES, tuple(edits), claim._replace(unchanged=()))
 
 
-def _made_anew(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
+def _recomputed(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     """What a loop, or a closure, walks again is computed in it: an optimizer moves what it is made of."""
     owned = {leaf for one in run.optimizers for leaf in one.state.owned()}
     assert event.failure is not None and event.failure.node is not None

@@ -176,7 +176,7 @@ UNTOLD = {
     "missing_zero_grad/gradients_lent_more_often": "assigned by hand",
     "missing_zero_grad/gradients_copied": "assigned by hand",
     # No step of the original finds the network in training mode.
-    "left_in_evaluation_mode/evaluated_before_training": "in the same mode",
+    "left_in_eval_mode/evaluated_before_training": "in the same mode",
     # Without an accelerator it does not run at all.
     "undetached_fake/data_parallel_function": "device type could not be determined",
     # It raises before any backward, and nothing steps.

@@ -443,5 +443,5 @@ def test_each_codemod_declares_what_it_does_to_draws_and_statistics(cases: list[
     }
     # A checkpoint that leads to gradients runs what is in it once more.
     again = {"stale-forward", "step-before-backward", "reentrant-checkpoint"}
-    assert parted <= {*again, "left-in-evaluation-mode"}
+    assert parted <= {*again, "left-in-eval-mode"}
     assert "stale-forward" in parted

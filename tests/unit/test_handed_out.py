@@ -85,7 +85,7 @@ def codes(text: str, options: Options) -> list[str]:
     assert isinstance(parsed, Source)
     # That no optimizer owns the other network is told besides.
     found = [f.code for f in driver.findings(parsed, options)]
-    return [code for code in found if code != "gradients-nobody-consumes"]
+    return [code for code in found if code != "unused-gradients"]
 
 
 def raises(text: str) -> bool:

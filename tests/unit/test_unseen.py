@@ -160,7 +160,7 @@ def test_what_somebody_may_hold_on_to_is_useless_once_its_weights_have_moved(opt
     expected = [("needless-retain-graph", "loss.backward(retain_graph=True)")]
     owned = "net.parameters()"
     # The head cannot hold on to anything, so it need not move. That nobody trains it is told besides.
-    untrained = [("gradients-nobody-consumes", "loss = net(batch).mean() + head(batch).mean()")]
+    untrained = [("unused-gradients", "loss = net(batch).mean() + head(batch).mean()")]
     code = KEPT.format(owned=owned, loss="net(batch).mean() + head(batch).mean()")
     assert found(code, options) == untrained + expected
     both = "[*net.parameters(), *head.parameters()]"
@@ -172,7 +172,7 @@ def test_what_went_into_a_network_that_is_not_seen_may_be_kept(options: Options)
         code
         for code, _ in found(KEPT.format(owned="net.parameters()", loss="net(head(batch)).mean()"), options)
     }
-    assert codes == {"gradients-nobody-consumes"}
+    assert codes == {"unused-gradients"}
 
 
 ACCUMULATED = """

@@ -714,7 +714,7 @@ EXPECTED: dict[str, frozenset[str]] = {
     "returned-item-dropped": KEPT,
     "evaluation-no-grad-dropped": KEPT | {"evaluation-with-grad"},
     "target-no-grad-dropped": KEPT | {"evaluation-with-grad", "graph-used-twice", "trained-target"},
-    "train-dropped": frozenset({"left-in-evaluation-mode"}),
-    "train-out-of-loop": frozenset({"left-in-evaluation-mode"}),
+    "train-dropped": frozenset({"left-in-eval-mode"}),
+    "train-out-of-loop": frozenset({"left-in-eval-mode"}),
 }
 """The findings that name what an operator plants."""

@@ -263,12 +263,12 @@ OPERATORS: dict[str, Callable[[Code], Iterator[Plan]]] = {
     "term-left-out": term_left_out,
     "backward-removed": backward_removed,
 }
-CONSTANT = frozenset({"trained-target", "undetached-advantage", "gradients-nobody-consumes", "leaking-loss"})
+CONSTANT = frozenset({"trained-target", "undetached-advantage", "unused-gradients", "leaking-loss"})
 CUT = frozenset(
     {
         "step-without-gradients",
         "loss-left-out",
-        "gradients-nobody-consumes",
+        "unused-gradients",
         "loss-without-graph",
         "detached-term",
     }

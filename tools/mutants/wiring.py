@@ -148,7 +148,7 @@ OPERATORS: dict[str, Callable[[Code], Iterator[Plan]]] = {
 WIRING = frozenset(
     {
         "step-without-gradients",
-        "gradients-nobody-consumes",
+        "unused-gradients",
         "leaking-loss",
         "missing-zero-grad",
         "misplaced-zero-grad",
