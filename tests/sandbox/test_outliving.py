@@ -265,7 +265,7 @@ def test_what_a_killed_process_has_in_the_temporary_folder_goes_with_the_next(
         env={
             **os.environ,
             "TMPDIR": str(tmp_path / "temporary"),
-            "PYTHONPATH": str(Path(scratch.__file__).parents[1]),
+            "PYTHONPATH": str(Path(scratch.__file__).parents[2]),
         },
         check=False,
     )
