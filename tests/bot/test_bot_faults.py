@@ -250,6 +250,7 @@ def test_all_faults_at_every_request(
         inject(made, number, name, FAULTS[name])
 
 
+@pytest.mark.long
 def test_a_request_that_creates_and_hangs(scenarios: Callable[..., Scenario]) -> None:
     made = scenarios("first")
     usual, made.lab.seconds = made.lab.seconds, PATIENCE
@@ -377,6 +378,7 @@ def test_a_person_closes_at_any_time(scenarios: Callable[..., Scenario]) -> None
         assert [pull.state for pull in lab.forge.pulls] == ["closed"], f"closed before {number}, opened again"
 
 
+@pytest.mark.long
 def test_the_base_moves_at_any_time(scenarios: Callable[..., Scenario]) -> None:
     made = scenarios("first")
 
@@ -391,6 +393,7 @@ def test_the_base_moves_at_any_time(scenarios: Callable[..., Scenario]) -> None:
         assert parent == lab.forge.branches(REPOSITORY)["main"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scenario", ["first", pytest.param("fixed", marks=pytest.mark.long)])
 def test_another_run_of_the_bot_at_any_time(scenarios: Callable[..., Scenario], scenario: str) -> None:
     made = scenarios(scenario)

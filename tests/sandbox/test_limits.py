@@ -298,7 +298,8 @@ def test_a_shell_s_pipelines_never_fail(mode: str, attack: Attack) -> None:
 
 
 @pytest.mark.parametrize(
-    "mode", ["all that there is", pytest.param("no control groups", marks=pytest.mark.long)]
+    "mode",
+    [pytest.param(mode, marks=pytest.mark.long) for mode in ("all that there is", "no control groups")],
 )
 def test_what_a_run_waits_for_itself_is_its_own_time(mode: str, attack: Attack) -> None:
     """All its processes want the same processor, and the first one, which has no clock, waits for it."""

@@ -1803,6 +1803,7 @@ while time.process_time() < 1:
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not tell who waited")
 def test_what_others_take_of_a_processor_is_not_a_run_s_time(tmp_path: Path) -> None:
     ours = os.sched_getaffinity(0)
