@@ -67,7 +67,7 @@ class FindingData(TypedDict):
     effect: Effect | None
     """What the fix does to the gradients that optimizers use."""
     notes: list[FindingNote]
-    """Why it is a mistake, step by step, in the order in which it happens."""
+    """Why it is a mistake, step by step."""
 
 
 class ClaimData(TypedDict):

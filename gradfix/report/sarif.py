@@ -159,7 +159,7 @@ def _results(report: Report, rules: dict[str, int], root: str) -> list[_Json]:
                 result["ruleIndex"] = rules[one["code"]]
             result["partialFingerprints"] = {
                 "primaryLocationLineHash": hashes[one["location"]["row"] - 1],
-                "gradfix/v1": fingerprints.of(one, file.text, below(file.path, root)),
+                "gradfix/v1": fingerprints.of(one, file.text, _artifact(file.path, root)["uri"]),
             }
             results.append(result)
     return results
@@ -197,7 +197,8 @@ def _folder(path: str) -> str:
 
 
 def _artifact(path: str, root: str) -> _Json:
-    name = below(path, root)
+    # Code scanning shows nothing at a link: the file itself is named.
+    name = below(os.path.realpath(path), os.path.realpath(root))
     if os.path.isabs(name):
         return {"uri": Path(name).as_uri()}
     # The bytes of the name: not all names are text.

@@ -220,6 +220,19 @@ def test_paths_in_sarif_count_from_the_repository(folder: Path, monkeypatch: pyt
     assert run["invocations"][0]["workingDirectory"]["uri"] == f"{folder.as_uri()}/a%2C%20b/"
 
 
+def test_sarif_names_the_file_that_a_link_leads_to(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (folder / "link.py").symlink_to("a, b/train.py")
+    beside = tmp_path_factory.mktemp("beside") / "checkout"
+    beside.symlink_to(folder)
+    for named in ("link.py", str(beside / "a, b")):
+        _, printed = check("sarif", named)
+        for result in json.loads(printed)["runs"][0]["results"]:
+            place = result["locations"][0]["physicalLocation"]["artifactLocation"]
+            assert place == {"uri": "a%2C%20b/train.py", "uriBaseId": "%SRCROOT%"}
+
+
 def logs(folder: Path) -> Iterator[dict[str, Any]]:
     """SARIF of programs with many kinds of findings, with problems, and with neither."""
     (folder / "empty").mkdir()
