@@ -64,7 +64,7 @@ def apply(
 
         put(json.of_plan(plan))
     elif not dry_run:
-        put_all(renderer().plan(plan))
+        put_all(renderer().plan(plan, in_full=printed.verbose))
     if not printed.quiet and not printed.as_json:
         # In a dry run the patch alone goes to standard output, so that it can be piped into git.
         put(f"{text.summary_of_plan(plan, printed.verbose)}\n", sys.stderr if dry_run else sys.stdout)
