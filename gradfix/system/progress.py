@@ -35,7 +35,7 @@ class Display:
         self._stream = stream
         self._of = "" if most is None else f" of {most:.0f} s"
         self._quiet = quiet
-        self._drawn = stream.isatty() and not quiet
+        self._drawn = _is_terminal(stream) and not quiet
         self._seldom = seldom and not self._drawn and not quiet
         self._doing = ""
         self._since = time.monotonic()
@@ -98,6 +98,13 @@ class Display:
             self._stream.flush()
 
 
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except ValueError:
+        return False  # It has been closed.
+
+
 _stream: TextIO | None = None
 _display: Display | None = None
 _done, _count = 0, 0
@@ -146,7 +153,7 @@ def say(line: str) -> None:
     """Write a line that stays, for who waits: a proof is done, for example."""
     if _display is not None:
         _display.say(line)
-    elif _stream is not None and _stream.isatty():
+    elif _stream is not None and _is_terminal(_stream):
         with suppress(OSError, ValueError):
             _stream.write(f"{line}\n")
             _stream.flush()

@@ -166,7 +166,7 @@ def test_no_report_holds_a_character_that_acts(path: str, source: str, message: 
         shown = text.Text(colour)
         parts = [
             *shown.report(report),
-            *shown.plan(plan),
+            *shown.plan(plan, in_full=True),
             *shown.certificates(plan),
             *shown.explanation(story),
         ]
