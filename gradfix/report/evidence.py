@@ -16,19 +16,24 @@ from gradfix.system import files
 _PLAIN = re.compile(r"[a-z0-9_]+\.py")
 """A path that is a file's name as it is, on any file system."""
 _LONGEST = 80
+_IGNORED = b"# Made by gradfix: certificates hold your code, and are not to be committed by accident.\n*\n"
 
 
 def save(plan: Plan, folder: str) -> int | Problem:
     """Write a certificate for every rewrite that was to be run to ``folder``, and say how many there are.
 
-    What earlier runs have left there about the same files is removed; what they say of others stays.
+    What earlier runs have left there about the same files is removed; what they say of others stays. A folder
+    that is made for them tells git to leave it out.
     """
     made = certificates(plan)
     if not made:
         return 0
     ran = {file.path for file in plan.files for attempt in file.attempts if attempt.evidence is not None}
+    is_new = not os.path.lexists(folder)
     try:
         with files.folder_for(folder) as opened:
+            if is_new:  # In a folder that was there, other things may lie.
+                opened.save(".gitignore", _IGNORED)
             for name, content in made.items():
                 opened.save(name, content)
             for name in opened.names():
