@@ -212,7 +212,8 @@ def _patched(
     name = shown(path)
     relative = name if not os.path.isabs(name) else os.path.basename(name)
     unsafe = " --unsafe-fixes" if fix.applicability == "unsafe" else ""
-    unsafe += " --unproved" if fix.unproved else ""
+    # Of what no command runs, as a test, it is not known whether it can be proved.
+    unsafe += " --unproved" if fix.unproved or not command else ""
     return explanation._replace(
         fix=f"fix ({fix.effect}, {fix.standing}): {fix.message}",
         patch=patches.unified_diff(relative.replace(os.sep, "/"), parsed.source.data, after),
