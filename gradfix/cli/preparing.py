@@ -37,15 +37,15 @@ def settle_what_runs_get(paths: Sequence[str], options: Options) -> None:
         folders = read_by_runs(options.settings, ask=True)
     for folder, decided in folders:
         if decided.allowed:
-            told = f"runs may read {os.path.realpath(folder)}"
+            shown = f"runs may read {os.path.realpath(folder)}"
         else:
-            told = f"runs do not get to read {folder}, which {decided.why}"
-            told += f": run `gradfix trust {shlex.quote(folder)}`" if decided.askable else ""
-        tell(f"note: {told} (readable in {options.settings.file})")
+            shown = f"runs do not get to read {folder}, which {decided.why}"
+            shown += f": run `gradfix trust {shlex.quote(folder)}`" if decided.askable else ""
+        tell(f"note: {shown} (readable in {options.settings.file})")
     passed = Command(env=asked.env).variables()
     for name in asked.env:
-        told = "runs get" if name in passed else "runs do not get"
-        tell(f"note: {told} the variable {name} (env in {options.settings.file})")
+        shown = "runs get" if name in passed else "runs do not get"
+        tell(f"note: {shown} the variable {name} (env in {options.settings.file})")
 
 
 def can_answer() -> bool:

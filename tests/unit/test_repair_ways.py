@@ -120,6 +120,7 @@ def findings(script: Path, code: str) -> list[dict[str, Any]]:
     return told
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("code", "codemod", "ways"),
     [
