@@ -57,20 +57,19 @@ def test_what_is_written_first_works(tmp_path: Path) -> None:
 
 
 def test_its_own_test_passes_and_can_fail(own: Path) -> None:
-    def outcome() -> str:
-        ran = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."],
-            cwd=own,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        return ran.stdout.splitlines()[-1]
-
-    assert outcome().startswith("2 passed")
-    replace(fixture(own, "faulty.fixed.py"), "loss.backward()", "loss.backward( )")
-    assert outcome().startswith("1 failed, 1 passed")
+    for name in ("faulty.py", "faulty.fixed.py"):
+        shutil.copy(fixture(own, name), fixture(own, name.replace("faulty", "other")))
+    replace(fixture(own, "other.fixed.py"), "loss.backward()", "loss.backward( )")
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."],
+        cwd=own,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ran.stdout.splitlines()[-1].startswith("1 failed, 2 passed")
+    assert "FAILED tests/test_codemods.py::test_a_program[own_mistake/other] - " in ran.stdout
 
 
 def test_a_second_codemod_is_begun_beside_the_first(own: Path) -> None:
@@ -175,12 +174,15 @@ def test_a_repair_that_no_run_can_prove(own: Path) -> None:
     for name, end in (("faulty.py", "create_graph=False"), ("faulty.fixed.py", "")):
         replace(fixture(own, name), "# why", "# unproved: the fix had no effect in this run\n# why")
         replace(fixture(own, name), f"backward({'create_graph=True' if end else ''})", f"backward({end})")
-    assert gradfix("test", "own", cwd=own.parent).returncode == 0
-    for name in ("faulty.py", "faulty.fixed.py"):
-        replace(fixture(own, name), "# unproved: the fix had no effect", "# unproved: its author says so")
+        other = fixture(own, name.replace("faulty", "other"))
+        shutil.copy(fixture(own, name), other)
+        replace(other, "# unproved: the fix had no effect", "# unproved: its author says so")
     done = gradfix("test", "own", cwd=own.parent)
     assert done.returncode == 1
-    assert "its header says 'its author says so in this run' of why it is not proved" in done.stdout.decode()
+    printed = done.stdout.decode()
+    assert "own_mistake/faulty: found, repaired as expected, not provable\n" in printed
+    assert "own_mistake/other: not as expected\n" in printed
+    assert "its header says 'its author says so in this run' of why it is not proved" in printed
 
 
 def test_what_a_codemod_lacks_is_told(own: Path) -> None:
