@@ -11,7 +11,7 @@ Each begins with comments that say what is so of it::
     # fault: default-argument      the mistake, or: none
     # raises: E1 at line 27        autograd's error and its line in this file, or: nothing
     # effect: preserves            preserves, repairs, changes, or: none
-    # unproved: assigned by hand   only where running cannot prove the repair: words of the reason
+    # unproved: assigned by hand   only where no run can prove it, or it cannot run here: words of the reason
 
 From Python, in a test::
 
@@ -69,7 +69,7 @@ class Case:
     """Autograd's error and its line; ``None`` if nothing is raised."""
     effect: str
     unproved: str
-    """A part of the reason why running cannot prove the repair; empty if it has to be proved."""
+    """A part of the reason why no run can prove the repair, or why it cannot be run; empty if it can."""
 
     def __str__(self) -> str:
         return f"{self.path.parent.name}/{self.path.stem}"
@@ -222,10 +222,13 @@ def judged(case: Case, options: Options) -> Judged:
     with time_budget(options) if options.verify else nullcontext():
         repaired = driver.repair(parsed, options)
     found += [str(problem) for problem in repaired.problems]
-    if case.fault == NONE:
-        return Judged("nothing found", found + list(_touched(repaired)))
-    if case.fixed is None:
-        return Judged("found, and left to its author", found + list(_not_left(case, repaired)))
+    if case.fault == NONE or case.fixed is None:
+        found += _touched(repaired) if case.fault == NONE else _not_left(case, repaired)
+        became = "nothing found" if case.fault == NONE else "found, and left to its author"
+        if options.verify and not found:
+            found += _otherwise_in_a_run(case, parsed, options)
+            became += ", cannot be run" if case.unproved else ", runs as its header says"
+        return Judged(became, found)
     found += _not_repaired(case, case.fixed, repaired, options)
     proved = "proved" if options.verify else "not run"
     return Judged(f"found, repaired as expected, {'not provable' if case.unproved else proved}", found)
@@ -251,6 +254,35 @@ def _predicted(parsed: Source) -> tuple[str, int] | None:
 def _other_error(told: tuple[str, int] | None, expected: tuple[str, int] | None) -> str:
     now, then = (NOTHING if one is None else f"{one[0]} at line {one[1]}" for one in (told, expected))
     return f"the model says that it raises {now}; its header says {then}"
+
+
+def _otherwise_in_a_run(case: Case, parsed: Source, options: Options) -> Iterator[str]:
+    """What is otherwise than its header says when a program that is not rewritten is run."""
+    from gradfix.verify.interpreter import choose_interpreter
+    from gradfix.verify.jobs import Job, Limits
+    from gradfix.verify.runner import runner_for
+    from gradfix.verify.sandboxes import CannotRun
+
+    interpreter = options.interpreter or choose_interpreter(case.path)
+    if isinstance(interpreter, str):
+        yield f"it cannot be run: {interpreter}"
+        return
+    try:
+        with runner_for(interpreter.executable, Limits().total, options.allow_unsandboxed) as runner:
+            (recording,) = runner.run([Job(case.path, parsed.text)])
+    except CannotRun as refused:
+        yield f"it cannot be run: {refused}"
+        return
+    error = recording.uncaught
+    if recording.ending in ("killed", "died", "trouble"):
+        yield f"its run did not end by itself ({recording.ending}): {recording.detail}"
+    shown = "" if error is None else f"{error.type}: {error.message}"
+    if case.unproved:
+        if case.unproved not in shown:
+            yield f"its header says {case.unproved!r} of why it cannot be run; {shown or 'it can'}"
+    elif (None if error is None else (error.kind, error.place.line)) != case.raises:
+        where = "" if error is None else f"{shown} at line {error.place.line}"
+        yield f"it raises {where or NOTHING} when it is run"
 
 
 def _told(finding: Finding) -> str:

@@ -71,6 +71,22 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize(
+    ("path", "schema"),
+    [
+        ("action.yml", "github-actions"),
+        ("examples/ci/github.yml", "github-workflows"),
+        ("examples/ci/check-github.yml", "github-workflows"),
+        ("examples/ci/gitlab.yml", "gitlab-ci"),
+        ("examples/ci/check-gitlab.yml", "gitlab-ci"),
+    ],
+)
+def test_what_ci_reads_is_valid(path: str, schema: str) -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_it_says_what_an_action_has_to_say() -> None:
     assert ACTION["runs"]["using"] == "composite"
     assert all(one["description"] and "default" in one for one in ACTION["inputs"].values())

@@ -50,7 +50,7 @@ def test_what_is_written_first_works(tmp_path: Path) -> None:
     tried = gradfix("test", cwd=tmp_path)
     assert tried.stdout.decode() == (
         "own_mistake/faulty: found, repaired as expected, proved\n"
-        "own_mistake/right: nothing found\n"
+        "own_mistake/right: nothing found, runs as its header says\n"
         "\n2 programs, all as expected\n"
     )
     assert (tried.returncode, tried.stderr) == (0, b"")
@@ -166,6 +166,14 @@ def test_a_repair_that_is_refuted(own: Path) -> None:
     printed = done.stdout.decode()
     assert "own_mistake/faulty: not as expected\n    leave the argument out: refuted:\n" in printed
     assert printed.endswith("\n2 programs, 1 not as expected\n")
+
+
+def test_a_right_program_that_does_not_run(own: Path) -> None:
+    replace(fixture(own, "right.py"), "import torch\n", "import torch\n\nprint(nothing)\n")
+    done = gradfix("test", "own", cwd=own.parent)
+    assert done.returncode == 1
+    told = "it raises NameError: name 'nothing' is not defined at line 7 when it is run"
+    assert f"own_mistake/right: not as expected\n    {told}\n" in done.stdout.decode()
 
 
 def test_a_repair_that_no_run_can_prove(own: Path) -> None:
