@@ -219,9 +219,12 @@ def judged(case: Case, options: Options) -> Judged:
     if case.fault != NONE:  # Another one may repair the same line.
         options = replace(options, selected=frozenset({case.fault}))
     found = [] if (told := _predicted(parsed)) == case.raises else [_other_error(told, case.raises)]
+    failed = driver.check_text(str(case.path), parsed.data, options).problems
+    if failed:
+        return Judged("", [problem.message for problem in failed])
     with time_budget(options) if options.verify else nullcontext():
         repaired = driver.repair(parsed, options)
-    found += [str(problem) for problem in repaired.problems]
+    found += [problem.message for problem in repaired.problems]
     if case.fault == NONE or case.fixed is None:
         found += _touched(repaired) if case.fault == NONE else _not_left(case, repaired)
         became = "nothing found" if case.fault == NONE else "found, and left to its author"

@@ -113,6 +113,14 @@ def test_a_mistake_that_is_not_found(own: Path) -> None:
     assert told(own)["faulty.py"] == ["own-mistake is not found"]
 
 
+def test_a_codemod_that_fails_is_told_with_the_line(own: Path) -> None:
+    replace(own / "own_mistake.py", "    sites = {", "    1 / 0\n    sites = {")
+    (difference,) = told(own)["faulty.py"]
+    assert re.fullmatch(
+        r"the codemod own-mistake failed: ZeroDivisionError: .* \(own_mistake\.py:\d+\)", difference
+    )
+
+
 def test_a_right_program_in_which_something_is_found(own: Path) -> None:
     shutil.copy(fixture(own, "faulty.py"), fixture(own, "right.py"))
     replace(fixture(own, "right.py"), "# fault: own-mistake", "# fault: none")
