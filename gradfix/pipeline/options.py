@@ -18,6 +18,7 @@ from gradfix.rules import catalog
 from gradfix.system import programs
 
 if TYPE_CHECKING:
+    from gradfix.pipeline.results import Attempt
     from gradfix.project.trust import Verdict
     from gradfix.verify.interpreter import Interpreter
 
@@ -52,6 +53,9 @@ class RequestedOptions:
     """Further folders of codemods."""
     allow_unsandboxed: bool = False
     cached: bool = False
+    attempted: Callable[[str, int, Attempt], None] | None = None
+    """Called when a fix has been run: with the file, the number of the attempt there (from 1), and the
+    attempt; in the process that ran it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ class Options:
     """Verify even where no sandbox is to be had."""
     cached: bool = False
     """Whether what was found in a file is kept for the next time."""
+    attempted: Callable[[str, int, Attempt], None] | None = None
+    """Called when a fix has been run, see :class:`RequestedOptions`."""
 
 
 class Refusal(NamedTuple):
@@ -145,6 +151,7 @@ def prepare(
         unproved=requested.unproved,
         allow_unsandboxed=requested.allow_unsandboxed,
         cached=requested.cached,
+        attempted=requested.attempted,
     )
 
 

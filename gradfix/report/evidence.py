@@ -6,10 +6,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from gradfix.pipeline import certificate
-from gradfix.pipeline.results import Plan
+from gradfix.pipeline.results import Attempt, Plan
 from gradfix.project.source import Problem
 from gradfix.system import files
 
@@ -22,18 +23,14 @@ _IGNORED = b"# Made by gradfix: certificates hold your code, and are not to be c
 def save(plan: Plan, folder: str) -> int | Problem:
     """Write a certificate for every rewrite that was to be run to ``folder``, and say how many there are.
 
-    What earlier runs have left there about the same files is removed; what they say of others stays. A folder
-    that is made for them tells git to leave it out.
+    What earlier runs have left there about the same files is removed; what they say of others stays.
     """
     made = certificates(plan)
     if not made:
         return 0
     ran = {file.path for file in plan.files for attempt in file.attempts if attempt.evidence is not None}
-    is_new = not os.path.lexists(folder)
     try:
-        with files.folder_for(folder) as opened:
-            if is_new:  # In a folder that was there, other things may lie.
-                opened.save(".gitignore", _IGNORED)
+        with _opened(folder) as opened:
             for name, content in made.items():
                 opened.save(name, content)
             for name in opened.names():
@@ -42,6 +39,28 @@ def save(plan: Plan, folder: str) -> int | Problem:
     except OSError as error:
         return Problem(folder, files.describe_error(error, "cannot be written"))
     return len(made)
+
+
+def save_one(path: str, number: int, attempt: Attempt, folder: str) -> None:
+    """Write the certificate of one rewrite of a file as soon as it has been run; :func:`save` follows.
+
+    If it cannot be written, that is reported by :func:`save`.
+    """
+    with suppress(OSError), _opened(folder) as opened:
+        opened.save(*_certificate(path, number, attempt))
+
+
+@contextmanager
+def _opened(folder: str) -> Iterator[files.Folder]:
+    """The folder for certificates; where it is made, git is told to leave it out.
+
+    In one that was there, other things may lie.
+    """
+    is_new = not os.path.lexists(folder)
+    with files.folder_for(folder) as opened:
+        if is_new:
+            opened.save(".gitignore", _IGNORED)
+        yield opened
 
 
 def unusable(folder: str) -> Problem | None:
@@ -57,14 +76,18 @@ def unusable(folder: str) -> Problem | None:
 
 def certificates(plan: Plan) -> Mapping[str, bytes]:
     """The content of each certificate by the name of its file."""
-    return {
-        f"{stem(file.path)}-{number}-{attempt.finding.code}.json": (
-            json.dumps(certificate.of(file.path, attempt), indent=2) + "\n"
-        ).encode()
+    return dict(
+        _certificate(file.path, number, attempt)
         for file in plan.files
         for number, attempt in enumerate(file.attempts, start=1)
         if attempt.evidence is not None
-    }
+    )
+
+
+def _certificate(path: str, number: int, attempt: Attempt) -> tuple[str, bytes]:
+    """The name and the content of a file."""
+    content = json.dumps(certificate.of(path, attempt), indent=2) + "\n"
+    return f"{stem(path)}-{number}-{attempt.finding.code}.json", content.encode()
 
 
 def stem(path: str) -> str:

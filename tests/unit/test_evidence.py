@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 from fakes import git
 
+from gradfix.cli.output import Printed, showing_attempts
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
 from gradfix.pipeline.results import Attempt, Outcome, Plan, Repaired
@@ -96,6 +97,13 @@ def test_a_folder_that_was_there_is_not_hidden_from_git() -> None:
     saved(("train.py", [attempt("one")]), folder="kept")
     assert evidence.save(plan(("train.py", [attempt("one")])), ".") == 1
     assert [*Path().rglob(".gitignore")] == []
+
+
+def test_a_certificate_is_there_as_soon_as_a_fix_has_been_run() -> None:
+    attempted = showing_attempts(Printed(as_json=False, verbose=False, quiet=False), "gradfix-evidence")
+    attempted("train.py", 1, attempt("some-mistake"))
+    assert sorted(os.listdir("gradfix-evidence")) == [".gitignore", "train.py-1-some-mistake.json"]
+    assert saved(("train.py", [attempt("some-mistake")])) == ["train.py-1-some-mistake.json"]
 
 
 def test_nothing_to_save_makes_no_folder() -> None:

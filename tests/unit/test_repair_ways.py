@@ -224,7 +224,7 @@ def test_ways_are_compared(script: Path) -> None:
 
 def test_one_order_of_adversaries_becomes_the_other(script: Path) -> None:
     script.write_text(RIGHT)
-    code, output = invoke("apply", "--gan-order", "generator-first", "train.py")
+    code, output = invoke("apply", "-v", "--gan-order", "generator-first", "train.py")
     assert code == 0, output
     first = script.read_text()
     assert first.index("maker_opt.step()") < first.index("judge_opt.zero_grad()")
