@@ -140,9 +140,10 @@ def options_for(folder: str, running: Running) -> Options:
     Raises:
         CaseError: if one of them cannot be loaded, or there is none.
     """
-    loaded = catalog.load([folder])
-    if loaded.problems:
-        raise CaseError(str(loaded.problems[0]))
+    # That an installed package offers the same codemods is no problem: it may be this very one.
+    problems = [problem for problem in catalog.load([folder]).problems if os.path.exists(problem.path)]
+    if problems:
+        raise CaseError(str(problems[0]))
     own = own_names(folder)
     if not own:
         raise CaseError(f"{folder}: holds no codemod")

@@ -265,7 +265,11 @@ def test_the_package_offers_its_codemod_where_it_is_installed(tmp_path: Path) ->
     assert not [*site.rglob("tests")]
     code = f"import sys; sys.path[:0] = [{str(site)!r}, {str(ROOT)!r}]; "
     code += "from gradfix.cli.commands import main; main()"
-    listed = subprocess.run(
-        [sys.executable, "-c", code, "list"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert re.search(r"^needless-create-graph +warning ", listed.stdout, re.MULTILINE)
+
+    def ran(*arguments: str) -> str:
+        command = [sys.executable, "-c", code, *arguments]
+        return subprocess.run(command, cwd=copy, capture_output=True, text=True, check=True).stdout
+
+    assert re.search(r"^needless-create-graph +warning ", ran("list"), re.MULTILINE)
+    # Who works on it has installed it.
+    assert "all as expected" in ran("test", "--no-verify", "house_codemods")
