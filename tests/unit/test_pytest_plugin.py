@@ -147,10 +147,18 @@ def test_reports_for_machines_and_other_processes_have_it(gan: Path) -> None:
     assert (gan / "report.xml").read_text().count(HEADING) == 2
 
 
+def test_run_explains_what_pytest_catches(gan: Path) -> None:
+    done = gradfix("run", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "1", cwd=gan)
+    assert done.returncode == 1
+    assert list(sections(done.stdout.decode())) == ["test_training[1]"]
+
+
 @pytest.mark.parametrize(("ends", "hint"), [("0", "`pytest --gradfix` explains it"), ("1", "")])
-def test_run_says_who_explains_what_pytest_catches(ends: str, hint: str, tmp_path: Path) -> None:
+def test_run_says_who_explains_it_where_it_cannot(ends: str, hint: str, tmp_path: Path) -> None:
+    """As with an interpreter beside which gradfix is not installed."""
     (tmp_path / "test_it.py").write_text(f"def test_it():\n    assert {ends}\n")
-    done = gradfix("run", "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=tmp_path)
+    options = ["--min-severity", "info", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = gradfix("run", *options, cwd=tmp_path)
     assert done.returncode == int(bool(hint))
     assert hint in done.stderr.decode()
     assert bool(done.stderr) == bool(hint)
