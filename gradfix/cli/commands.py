@@ -448,6 +448,38 @@ def explain(
     stop_for(known.problems)
 
 
+OWN_CODEMODS = "my_codemods"
+OwnCodemods = Annotated[str, typer.Argument(metavar="[DIR]", help="The folder of codemods.")]
+
+
+@app.command(short_help="Begin a codemod of your own.")
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is to be called: words-with-hyphens.")],
+    folder: OwnCodemods = OWN_CODEMODS,
+) -> None:
+    """Write a codemod that works, with a program that it repairs, one that it leaves alone, and a test."""
+    from gradfix.cli import authoring
+
+    authoring.begin(name, folder)
+
+
+@app.command("test", short_help="Try codemods of your own.")
+def hold_codemods(
+    folder: OwnCodemods = OWN_CODEMODS,
+    verify: Annotated[
+        bool, typer.Option("--verify/--no-verify", help="Prove each repair by running both versions.")
+    ] = True,
+    python: Python = None,
+    allow_unsandboxed: Unsandboxed = False,
+    quiet: Quiet = False,
+) -> None:
+    """Hold codemods to the programs in DIR/tests/fixtures: what is found, what is written, and its proof."""
+    from gradfix.authoring.cases import Running
+    from gradfix.cli import authoring
+
+    authoring.hold(folder, Running(verify, python, allow_unsandboxed), quiet=quiet)
+
+
 class SchemaName(StrEnum):
     """What there are JSON schemas of."""
 

@@ -6,8 +6,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from gradfix.pipeline import certificate
 from gradfix.pipeline.results import Attempt, Plan
@@ -17,6 +17,7 @@ from gradfix.system import files
 _PLAIN = re.compile(r"[a-z0-9_]+\.py")
 """A path that is a file's name as it is, on any file system."""
 _LONGEST = 80
+_IGNORED = b"# Made by gradfix: certificates hold your code, and are not to be committed by accident.\n*\n"
 
 
 def save(plan: Plan, folder: str) -> int | Problem:
@@ -29,7 +30,7 @@ def save(plan: Plan, folder: str) -> int | Problem:
         return 0
     ran = {file.path for file in plan.files for attempt in file.attempts if attempt.evidence is not None}
     try:
-        with files.folder_for(folder) as opened:
+        with _opened(folder) as opened:
             for name, content in made.items():
                 opened.save(name, content)
             for name in opened.names():
@@ -45,8 +46,21 @@ def save_one(path: str, number: int, attempt: Attempt, folder: str) -> None:
 
     If it cannot be written, that is reported by :func:`save`.
     """
-    with suppress(OSError), files.folder_for(folder) as opened:
+    with suppress(OSError), _opened(folder) as opened:
         opened.save(*_certificate(path, number, attempt))
+
+
+@contextmanager
+def _opened(folder: str) -> Iterator[files.Folder]:
+    """The folder for certificates; where it is made, git is told to leave it out.
+
+    In one that was there, other things may lie.
+    """
+    is_new = not os.path.lexists(folder)
+    with files.folder_for(folder) as opened:
+        if is_new:
+            opened.save(".gitignore", _IGNORED)
+        yield opened
 
 
 def unusable(folder: str) -> Problem | None:

@@ -133,7 +133,8 @@ class Text:
                 line = _untabbed(line.removesuffix("\r"))
                 colour = {"-": _RED, "+": _GREEN, "@": _BLUE}.get(line[:1])
                 yield f"{self._paint(line, colour)}\n"
-            yield f"\nProve and write it with: {printable(explanation.apply)}\n"
+            do = "Write" if "--unproved" in explanation.apply else "Prove and write"
+            yield f"\n{do} it with: {printable(explanation.apply)}\n"
 
     def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
         lines = split_lines(text) if findings else ()

@@ -22,3 +22,15 @@ def kind_of(error: BaseException) -> str:
             if text in str(error):
                 return kind
     return "other"
+
+
+def error_in(error: BaseException | None) -> tuple[str, BaseException] | None:
+    """The error of autograd in a chain of errors, with its kind; the one that was raised last."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        kind = kind_of(error)
+        if kind != "other":
+            return kind, error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return None

@@ -58,9 +58,27 @@ def command(
     interpreter = usual_interpreter() if python is None else choose_interpreter(path, python)
     if isinstance(interpreter, str):
         return Problem(script[0], f"cannot be run: {interpreter}")
+    if (
+        module
+        and script[0] == "pytest"
+        and min_severity is None
+        and _is_beside_the_plugin(interpreter.executable)
+    ):
+        return [interpreter.executable, "-m", "pytest", "--gradfix", *script[1:]]
     least = [] if min_severity is None else ["--min-severity", str(min_severity)]
     explaining = json.dumps([*explainer(), *least])
     return [interpreter.executable, runtime.MAIN, "watch", explaining, *(["-m"] if module else []), *script]
+
+
+def _is_beside_the_plugin(executable: str) -> bool:
+    """Whether an interpreter is that of this gradfix, and pytest finds the plugin there.
+
+    pytest catches what tests raise: only from inside can it be explained.
+    """
+    from importlib.metadata import entry_points
+
+    same = os.path.dirname(os.path.abspath(executable)) == os.path.dirname(os.path.abspath(sys.executable))
+    return same and bool(entry_points(group="pytest11", name="gradfix"))
 
 
 def explainer() -> list[str]:
@@ -212,7 +230,8 @@ def _patched(
     name = shown(path)
     relative = name if not os.path.isabs(name) else os.path.basename(name)
     unsafe = " --unsafe-fixes" if fix.applicability == "unsafe" else ""
-    unsafe += " --unproved" if fix.unproved else ""
+    # Of what no command runs, as a test, it is not known whether it can be proved.
+    unsafe += " --unproved" if fix.unproved or not command else ""
     return explanation._replace(
         fix=f"fix ({fix.effect}, {fix.standing}): {fix.message}",
         patch=patches.unified_diff(relative.replace(os.sep, "/"), parsed.source.data, after),

@@ -27,6 +27,7 @@ ROOMS = {
     "pipeline": ("autograd", "core", "project", "rewriting", "rules", "system", "verify"),
     "report": ("core", "pipeline", "project", "rewriting", "rules", "system", "verify"),
     "watch": ("core", "pipeline", "project", "rewriting", "rules", "runtime", "system", "verify"),
+    "authoring": ("autograd", "core", "pipeline", "project", "rules", "system", "verify"),
     "environment": ("core", "project", "system", "verify"),
     "bot": ("autograd", "core", "pipeline", "project", "report", "rewriting", "rules", "system", "verify"),
 }

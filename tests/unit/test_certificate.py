@@ -51,7 +51,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "train.py").write_text(SCRIPT)
     code, output = invoke("apply", str(folder / "train.py"), "--evidence", str(folder / "evidence"))
     assert code == 0, output
-    (file,) = (folder / "evidence").iterdir()
+    (file,) = (folder / "evidence").glob("*.json")
     return file
 
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from fakes import git
 
 from gradfix.cli.output import Printed, showing_attempts
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
@@ -39,7 +40,7 @@ def plan(*files: tuple[str, list[Attempt]]) -> Plan:
 def saved(*files: tuple[str, list[Attempt]], folder: str = "gradfix-evidence") -> list[str]:
     count = evidence.save(plan(*files), folder)
     assert isinstance(count, int), count
-    names = sorted(os.listdir(folder))
+    names = sorted(path.name for path in Path(folder).glob("[!.]*"))
     told = [json.loads(Path(folder, name).read_bytes()) for name in names]
     assert sorted((one["filename"], one["code"]) for one in told if "filename" in one) == sorted(
         (path, one.finding.code) for path, attempts in files for one in attempts if one.evidence
@@ -77,14 +78,31 @@ def test_what_an_earlier_run_said_of_the_same_file_does_not_stay() -> None:
     mine = Path("gradfix-evidence", "train.py-notes.json")
     mine.write_text("{}")
     assert evidence.save(plan(("train.py", [attempt("two")]), ("a-b.py", [])), "gradfix-evidence") == 1
-    left = sorted(os.listdir("gradfix-evidence"))
+    left = sorted(path.name for path in Path("gradfix-evidence").glob("[!.]*"))
     assert left == [f"{evidence.stem('a-b.py')}-1-one.json", "train.py-1-two.json", mine.name]
+
+
+def test_git_leaves_out_a_folder_that_was_made_for_certificates() -> None:
+    git("init", "--quiet", cwd=Path())
+    saved(("train.py", [attempt("one")]))
+    assert git("status", "--porcelain", cwd=Path()) == b""
+    # Who wants them in the repository says so once.
+    Path("gradfix-evidence", ".gitignore").unlink()
+    saved(("train.py", [attempt("one")]))
+    assert git("status", "--porcelain", cwd=Path()) == b"?? gradfix-evidence/\n"
+
+
+def test_a_folder_that_was_there_is_not_hidden_from_git() -> None:
+    Path("kept").mkdir()
+    saved(("train.py", [attempt("one")]), folder="kept")
+    assert evidence.save(plan(("train.py", [attempt("one")])), ".") == 1
+    assert [*Path().rglob(".gitignore")] == []
 
 
 def test_a_certificate_is_there_as_soon_as_a_fix_has_been_run() -> None:
     attempted = showing_attempts(Printed(as_json=False, verbose=False, quiet=False), "gradfix-evidence")
     attempted("train.py", 1, attempt("some-mistake"))
-    assert os.listdir("gradfix-evidence") == ["train.py-1-some-mistake.json"]
+    assert sorted(os.listdir("gradfix-evidence")) == [".gitignore", "train.py-1-some-mistake.json"]
     assert saved(("train.py", [attempt("some-mistake")])) == ["train.py-1-some-mistake.json"]
 
 

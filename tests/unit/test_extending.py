@@ -10,6 +10,7 @@ import pytest
 from fakes import ROOT, gradfix
 from test_semantics import outcome
 
+from gradfix.authoring import skeleton
 from gradfix.autograd.semantics import dispatch
 
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
@@ -47,12 +48,16 @@ def test_the_names_of_the_page_are_there() -> None:
         assert any(re.search(rf"\b{name}\b", path.read_text(encoding="utf-8")) for path in source), name
 
 
+def test_the_codemod_of_the_page_is_the_one_that_is_written_first() -> None:
+    assert skeleton.texts("needless-graph")["needless_graph.py"] == CODEMOD
+
+
 def test_the_codemod_finds_and_repairs_what_the_page_says(tmp_path: Path) -> None:
     (tmp_path / "my_codemods").mkdir()
-    (tmp_path / "my_codemods" / "default_argument.py").write_text(CODEMOD, encoding="utf-8")
+    (tmp_path / "my_codemods" / "needless_graph.py").write_text(CODEMOD, encoding="utf-8")
     script = tmp_path / "train.py"
     script.write_text(SCRIPT, encoding="utf-8")
     done = gradfix(*COMMAND.split(), cwd=tmp_path)
     assert done.stdout.decode() == SESSION
     gradfix("apply", "--codemods", "my_codemods", "--no-verify", "train.py", cwd=tmp_path)
-    assert script.read_text(encoding="utf-8") == SCRIPT.replace("create_graph=False", "")
+    assert script.read_text(encoding="utf-8") == SCRIPT.replace("create_graph=True", "")

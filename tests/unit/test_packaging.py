@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -86,6 +87,15 @@ def test_they_find_something(origin: str, installed: Path, tmp_path: Path) -> No
     (finding,) = json.loads(checked.stdout)
     assert finding["code"] == "undetached-fake"
     assert finding["fix"]["applicability"] == "safe"
+
+
+def test_the_plugin_of_pytest_is_installed(installed: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    command = [sys.executable, "-m", "pytest", "--help"]
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert re.search(r"^gradfix:\n  --gradfix +explain errors", ran.stdout, re.MULTILINE)
+    (metadata,) = installed.glob("gradfix-*.dist-info/entry_points.txt")
+    assert "[pytest11]\ngradfix = gradfix.watch.pytest_plugin\n" in metadata.read_text()
 
 
 def test_the_command_is_installed(installed: Path, tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ def test_no_command_starts_it(project: Path, canary: Path) -> None:
     assert (code, output.count(said)) == (1, 1), output
     code, output = invoke("verify", "train.py", "--evidence", "evidence")
     assert (code, output.count(said)) == (1, 1), output
-    (evidence,) = [json.loads(file.read_text())["evidence"] for file in Path("evidence").iterdir()]
+    (evidence,) = [json.loads(file.read_text())["evidence"] for file in Path("evidence").glob("*.json")]
     assert evidence["interpreter"] == trust.OWN and evidence["passed_over"] == [said]
     assert evidence["outcome"] == "proved"
     code, output = invoke("verify", "train.py")

@@ -39,13 +39,15 @@ import types
 from typing import Any
 
 from .. import FOLDER
-from ..autograd_errors import kind_of
+from ..autograd_errors import error_in
 from .facts import Facts
 from .hooks import Awaiting, Watch
 from .own_code import is_part, own_files
 
 PATIENCE = 120
 """Seconds that the explanation may take."""
+
+PYTEST = "gradfix: pytest catches what tests raise; `pytest --gradfix` explains it, where both are installed"
 
 SILENT = "silent"
 """What facts are of where nothing has been raised."""
@@ -64,6 +66,8 @@ def main(arguments: list[str]) -> None:
     except SystemExit as end:
         if end.code in (None, 0):
             tell_of_silence(watch, json.loads(explainer), state, typed)
+        elif end.code == 1 and typed[:2] == ["-m", "pytest"]:
+            print(PYTEST, file=sys.stderr)
         raise
     except BaseException as error:
         report(error)
@@ -128,7 +132,7 @@ def explain(
 ) -> None:
     """Have the explanation printed, if autograd has raised ``error`` or what led to it."""
     try:
-        found = autograd_error(error)
+        found = error_in(error)
         if found is None:
             return
         hand_over({**Facts(watch, *found).told, "command": command}, explainer, state)
@@ -171,15 +175,3 @@ def hand_over(facts: dict[str, Any], explainer: list[str], state: tuple[str, dic
         check=False,
         stdout=2,
     )
-
-
-def autograd_error(error: BaseException | None) -> tuple[str, BaseException] | None:
-    """The error of autograd in a chain of errors, with its kind; the one that was raised last."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        kind = kind_of(error)
-        if kind != "other":
-            return kind, error
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return None

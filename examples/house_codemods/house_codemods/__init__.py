@@ -1,0 +1,1 @@
+"""Codemods of our own for gradfix."""
