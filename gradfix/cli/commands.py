@@ -17,17 +17,22 @@ from typing import Annotated
 import typer
 
 from gradfix import __version__
-from gradfix.cli import applying, verifying
+from gradfix.cli import applying, checking, verifying
 from gradfix.cli.arguments import PassesOn, RunsScripts, start
 from gradfix.cli.options import (
     EVIDENCE,
     Codemods,
+    Color,
+    Config,
     Environment,
     Evidence,
+    Exclude,
     FindingsFormat,
+    ForceExclude,
     Format,
     GanOrderOption,
     Ignore,
+    Jobs,
     MinSeverity,
     Module,
     NoCache,
@@ -45,7 +50,6 @@ from gradfix.cli.options import (
 )
 from gradfix.cli.output import (
     Printed,
-    complain,
     hand_out_patch,
     put,
     put_all,
@@ -53,11 +57,9 @@ from gradfix.cli.output import (
     renderer,
     stop_for,
 )
-from gradfix.cli.preparing import looked_at, prepared, requested_options
+from gradfix.cli.preparing import looked_at, requested_options
 from gradfix.core.errors import WORDS
 from gradfix.pipeline import driver
-from gradfix.pipeline.options import Options
-from gradfix.pipeline.results import Report
 from gradfix.project.source import Problem
 from gradfix.report import text
 from gradfix.rules import catalog
@@ -67,6 +69,7 @@ app = typer.Typer(
     help="Finds gradient mistakes in PyTorch training code, rewrites them, and proves each rewrite "
     "by running both versions.",
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     # Without markup typer does not import rich, which would double the time of a clean check.
     rich_markup_mode=None,
@@ -103,8 +106,10 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _gradfix(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
+        bool,
+        typer.Option("-V", "--version", help="Print the version and exit.", is_eager=True, callback=_version),
     ] = False,
+    color: Color = None,
 ) -> None:
     pass
 
@@ -115,47 +120,61 @@ def check(
     output_format: Annotated[
         FindingsFormat, typer.Option("--output-format", help="What to print.")
     ] = FindingsFormat.TEXT,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Fix what was found, as `gradfix apply` does: it runs the code.")
+    ] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Print the fixes as a patch; nothing is run or written.")
+    ] = False,
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="Print how often each mistake was found.")
+    ] = False,
+    exit_zero: Annotated[
+        bool, typer.Option("--exit-zero", help="Exit with 0 even if something was found.")
+    ] = False,
+    output_file: Annotated[
+        str | None,
+        typer.Option("-o", "--output-file", metavar="FILE", help="Write the report to FILE."),
+    ] = None,
+    stdin_filename: Annotated[
+        str | None,
+        typer.Option("--stdin-filename", metavar="FILE", help="The name of what is read where PATH is `-`."),
+    ] = None,
+    unsafe_fixes: Unsafe = False,
     select: Select = None,
     ignore: Ignore = None,
+    exclude: Exclude = None,
+    force_exclude: ForceExclude = False,
+    config: Config = None,
     min_severity: MinSeverity = None,
     codemods: Codemods = None,
     no_cache: NoCache = False,
+    jobs: Jobs = None,
+    color: Color = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find gradient mistakes; nothing is run, and nothing is written but a cache (see `gradfix cache`)."""
+    """Find gradient mistakes; nothing is run, and nothing is written but a cache (see `gradfix cache`).
+
+    With PATH `-` the code is read from standard input.
+    """
     where = paths or ["."]
     requested = requested_options(
         select=select,
         ignore=ignore,
+        exclude=exclude,
+        force_exclude=force_exclude,
+        config=config,
         codemods=codemods,
+        unsafe_fixes=unsafe_fixes,
         min_severity=min_severity,
-        verify=False,
+        verify=fix,
         cached=not no_cache,
     )
-    options = prepared(where, requested)
-    report = driver.check(where, options)
-    if output_format is FindingsFormat.TEXT:
-        put_all(renderer().report(report))
-        if not quiet:
-            put(f"{text.summary_of_report(report, verbose)}\n")
-    else:
-        put(_for_machines(report, output_format, options))
-    complain(report, Printed(False, verbose, quiet))
-    raise typer.Exit(report.exit_code)
-
-
-def _for_machines(report: Report, form: FindingsFormat, options: Options) -> str:
-    """What ``check`` found, as other programs read it."""
-    from gradfix.report import github, gitlab, json, sarif
-
-    if form is FindingsFormat.SARIF:
-        return sarif.of_report(report, options.catalog)
-    if form is FindingsFormat.JSON:
-        return json.of_report(report)
-    if form is FindingsFormat.GITHUB:
-        return github.of_report(report)
-    return gitlab.of_report(report)
+    wanted = checking.Wanted(
+        output_format, fix, diff, statistics, exit_zero, output_file, stdin_filename, verbose, quiet
+    )
+    checking.check(where, requested, wanted)
 
 
 @app.command(cls=RunsScripts)
@@ -165,6 +184,9 @@ def apply(
     output_format: Format = OutputFormat.TEXT,
     select: Select = None,
     ignore: Ignore = None,
+    exclude: Exclude = None,
+    force_exclude: ForceExclude = False,
+    config: Config = None,
     min_severity: MinSeverity = None,
     codemods: Codemods = None,
     dry_run: Annotated[
@@ -198,6 +220,8 @@ def apply(
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
     no_cache: NoCache = False,
+    jobs: Jobs = None,
+    color: Color = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
@@ -205,6 +229,9 @@ def apply(
     requested = requested_options(
         select=select,
         ignore=ignore,
+        exclude=exclude,
+        force_exclude=force_exclude,
+        config=config,
         codemods=codemods,
         unsafe_fixes=unsafe_fixes,
         min_severity=min_severity,
@@ -258,6 +285,9 @@ def verify(
     output_format: Format = OutputFormat.TEXT,
     select: Select = None,
     ignore: Ignore = None,
+    exclude: Exclude = None,
+    force_exclude: ForceExclude = False,
+    config: Config = None,
     min_severity: MinSeverity = None,
     codemods: Codemods = None,
     unsafe_fixes: Unsafe = False,
@@ -286,6 +316,8 @@ def verify(
     module: Module = None,
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
+    jobs: Jobs = None,
+    color: Color = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
@@ -293,6 +325,9 @@ def verify(
     requested = requested_options(
         select=select,
         ignore=ignore,
+        exclude=exclude,
+        force_exclude=force_exclude,
+        config=config,
         codemods=codemods,
         unsafe_fixes=unsafe_fixes or before is not None,
         min_severity=min_severity,

@@ -100,7 +100,7 @@ def reported_by(analysis: Analysis, options: Options) -> tuple[Finding, ...]:
     return tuple(
         finding
         for finding in analysis.findings
-        if finding.code in options.selected
+        if options.reports(finding.code, analysis.source.path)
         and (finding.severity is None or finding.severity.reaches(options.min_severity))
         and not _silenced(finding, analysis.source)
     )

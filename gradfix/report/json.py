@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradfix.core.span import Span
 from gradfix.pipeline import certificate
-from gradfix.pipeline.results import Attempt, FileReport, Judged, Plan, Repaired, Report, Reported
+from gradfix.pipeline.results import Attempt, Count, FileReport, Judged, Plan, Repaired, Report, Reported
 from gradfix.project.source import Problem, character_column, split_lines
 from gradfix.system.printable import encodable
 
@@ -31,6 +31,11 @@ def entries(report: Report) -> list[_Json]:
     """What ``check`` found, element by element: problems first, then the findings of each file."""
     problems = [_problem(problem) for problem in report.all_problems]
     return problems + [one for file in report.files for one in _findings(file.path, file.text, file.findings)]
+
+
+def of_counts(counts: Sequence[Count]) -> str:
+    """``check --statistics`` as an array of ``{code, count, fixable}``."""
+    return dump([{"code": one.code, "count": one.number, "fixable": one.fixable} for one in counts])
 
 
 def of_file(report: FileReport) -> list[_Json]:
