@@ -36,6 +36,10 @@ class Wanted(NamedTuple):
     verbose: bool
     quiet: bool
 
+    def exit_code(self, found: int) -> int:
+        """What to end with where ``found`` says what there was to report."""
+        return 0 if self.exit_zero and found == 1 else found
+
     @property
     def printed(self) -> Printed:
         return Printed(self.form is FindingsFormat.JSON, self.verbose, self.quiet)
@@ -45,7 +49,10 @@ def check(where: Sequence[str], requested: RequestedOptions, wanted: Wanted) -> 
     """Find the mistakes in ``where``, say so, and end."""
     _must_make_sense(where, wanted)
     if wanted.fix:
-        applying.apply(where, requested, wanted.printed, EVIDENCE, dry_run=False, patch=None)
+        try:
+            applying.apply(where, requested, wanted.printed, EVIDENCE, dry_run=False, patch=None)
+        except typer.Exit as ended:
+            raise typer.Exit(wanted.exit_code(ended.exit_code)) from None
     if STANDARD_INPUT in where:
         where = [wanted.stdin_filename or STANDARD_INPUT]
         data: bytes | None = sys.stdin.buffer.read()
@@ -57,7 +64,7 @@ def check(where: Sequence[str], requested: RequestedOptions, wanted: Wanted) -> 
     report = driver.check(where, options) if data is None else _of_text(where[0], data, options)
     hand_out(_told(report, options, wanted), wanted.file)
     complain(report, wanted.printed)
-    raise typer.Exit(0 if wanted.exit_zero and report.exit_code == 1 else report.exit_code)
+    raise typer.Exit(wanted.exit_code(report.exit_code))
 
 
 def _must_make_sense(where: Sequence[str], wanted: Wanted) -> None:
@@ -142,4 +149,4 @@ def _print_diff(where: Sequence[str], data: bytes | None, options: Options, want
         patch, problems = driver.patch_of([(where[0], data, repaired.after)]), False
     hand_out_patch(patch, wanted.file, show=wanted.file is None)
     found = isinstance(patch, Problem) or bool(patch.data)
-    raise typer.Exit(2 if problems else int(found and not wanted.exit_zero))
+    raise typer.Exit(wanted.exit_code(2 if problems else int(found)))

@@ -72,10 +72,12 @@ def test_diff_runs_nothing(project: Path) -> None:
 
 def test_fix_writes_only_what_is_proved(project: Path) -> None:
     path = put(project, "raise SystemExit(3)\nbad")
-    done = run(project, "--fix", "--codemods", "../codemods")
+    done = run(project, "--fix")
     assert done.returncode == 1
     assert path.read_text().splitlines()[1] == "bad"
     assert b"not applied" in done.stdout
+    assert b"`gradfix apply --unproved` writes it" in done.stderr
+    assert run(project, "--fix", "--exit-zero").returncode == 0
 
 
 def test_statistics(project: Path) -> None:
@@ -83,7 +85,7 @@ def test_statistics(project: Path) -> None:
     done = run(project, "--statistics")
     assert done.returncode == 1
     assert done.stdout.decode().splitlines()[:2] == [
-        "2  bad-word  2 fixable with `gradfix apply`",
+        "2  bad-word    2 fixable with `gradfix apply`",
         "1  risky-word",
     ]
     done = run(project, "--statistics", "--output-format", "json")
