@@ -15,9 +15,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-import textwrap
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +85,7 @@ Python {python}).
 def page() -> str:
     """The whole page."""
     sys.path.insert(0, str(ROOT))
+    from gradfix.report.documentation import in_markdown
     from gradfix.rules import catalog
 
     known = catalog.load()
@@ -96,7 +95,7 @@ def page() -> str:
         for one in known.codemods
     ]
     table = _table(["name", "what is wrong", "severity", "effect of the fix"], rows) + "\n"
-    sections = (f"## {codemod.name}\n\n{markdown(codemod.documentation)}" for codemod in known.codemods)
+    sections = (f"## {codemod.name}\n\n{in_markdown(codemod.documentation)}" for codemod in known.codemods)
     return "\n".join((INTRODUCTION, table, *sections, external_optimizers(), peers()))
 
 
@@ -159,21 +158,6 @@ def peers() -> str:
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def markdown(documentation: str) -> str:
-    """A docstring as Markdown."""
-    paragraphs = re.split(r"\n{2,}", documentation.strip())
-    blocks = groupby(paragraphs, lambda paragraph: paragraph.startswith("    "))
-    return "\n\n".join(_block("\n\n".join(block), code) for code, block in blocks) + "\n"
-
-
-def _block(text: str, code: bool) -> str:
-    if code:
-        return f"```text\n{textwrap.dedent(text)}\n```"
-    return re.sub(
-        r"^(Preconditions?|When not to fix it|By hand|Effect|Severity)\b", r"**\1**", text, flags=re.MULTILINE
-    )
 
 
 def main() -> None:

@@ -18,7 +18,9 @@ GROUPS = ("codemod", "file", "all")
 REBUILD = "gradfix-rebuild"
 """The label by which a person asks the bot to rebuild a branch that a person has pushed to."""
 
-_CHOICES = {"group": GROUPS, "rebase": ("needed", "always")}
+MOST = 100
+"""The largest number that a key takes."""
+CHOICES = {"group": GROUPS, "rebase": ("needed", "always")}
 _IDENTITY = re.compile(r"[^<>\x00-\x1f\x7f]+ <[^<>@\s]+@[^<>@\s]+>")
 
 
@@ -78,16 +80,16 @@ def _from(table: Mapping[str, object]) -> BotConfig:
 
 def _wanted(key: str, default: object, value: object) -> str | None:
     """What ``key`` takes, if ``value`` is not that."""
-    if key in _CHOICES:
-        return None if value in _CHOICES[key] else f"one of {', '.join(_CHOICES[key])}"
+    if key in CHOICES:
+        return None if value in CHOICES[key] else f"one of {', '.join(CHOICES[key])}"
     if key == "author":
         valid = isinstance(value, str) and _IDENTITY.fullmatch(value)
         return None if valid else "a name with an address: Name <name@example.org>"
     if isinstance(default, bool):
         return None if isinstance(value, bool) else "true or false"
     if isinstance(default, int):
-        fine = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 100
-        return None if fine else "a number from 0 to 100"
+        fine = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST
+        return None if fine else f"a number from 0 to {MOST}"
     fine = isinstance(value, list) and all(isinstance(item, str) and _is_label(item) for item in value)
     return None if fine else "a list of labels"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 import typer
@@ -18,6 +19,7 @@ from gradfix.cli.output import (
     renderer,
     save_evidence,
     show_progress,
+    showing_attempts,
     tell,
 )
 from gradfix.cli.preparing import prepared, settle_what_runs_get
@@ -44,6 +46,8 @@ def apply(
         patch: The file that the patch goes to, where the files themselves are not to be changed.
     """
     interrupts.say("nothing was written")
+    kept = evidence if requested.verify and not dry_run else None
+    requested = replace(requested, attempted=showing_attempts(printed, kept))
     options = prepared(where, requested)
     settle_what_runs_get(where, options)
     if requested.verify and not dry_run:
@@ -60,7 +64,7 @@ def apply(
 
         put(json.of_plan(plan))
     elif not dry_run:
-        put_all(renderer().plan(plan))
+        put_all(renderer().plan(plan, in_full=printed.verbose))
     if not printed.quiet and not printed.as_json:
         # In a dry run the patch alone goes to standard output, so that it can be piped into git.
         put(f"{text.summary_of_plan(plan, printed.verbose)}\n", sys.stderr if dry_run else sys.stdout)

@@ -16,6 +16,7 @@ from typing import Annotated
 
 import typer
 
+import gradfix
 from gradfix import __version__
 from gradfix.cli import applying, checking, verifying
 from gradfix.cli.arguments import PassesOn, RunsScripts, start
@@ -480,6 +481,30 @@ def explain(
         more = f"\n\nMore: `gradfix explain --full {codemod.name}`"
         put(visible(codemod.in_short) + (more if codemod.in_short != codemod.documentation else "") + "\n")
     stop_for(known.problems)
+
+
+class SchemaName(StrEnum):
+    """What there are JSON schemas of."""
+
+    FINDINGS = "findings"
+    CERTIFICATE = "certificate"
+    CONFIGURATION = "configuration"
+
+
+@app.command(short_help="Print a JSON schema.")
+def schema(
+    name: Annotated[
+        SchemaName,
+        typer.Argument(
+            help="What `check --output-format json` prints, a file of `gradfix-evidence/`, or the table "
+            "`[tool.gradfix]`."
+        ),
+    ],
+) -> None:
+    """Print the JSON schema of something that other programs read or write."""
+    from gradfix.system import files
+
+    put(files.read(os.path.join(os.path.dirname(gradfix.__file__), "schemas", f"{name}.json")))
 
 
 class CacheAction(StrEnum):

@@ -157,7 +157,10 @@ Color = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only what was found or done, and errors.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also name what could not be analysed.")]
+Verbose = Annotated[
+    bool,
+    typer.Option("-v", "--verbose", help="Also list every check of a proof, and what could not be analysed."),
+]
 
 EVIDENCE = "gradfix-evidence"
 MinSeverity = Annotated[

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
 
 import typer
 
-from gradfix.pipeline.results import FileReport, Patch, Plan, Report
+from gradfix.pipeline.results import Attempt, FileReport, Patch, Plan, Report
 from gradfix.project import configuration
 from gradfix.project.source import Problem
 from gradfix.report import text
@@ -35,6 +35,27 @@ def show_progress(printed: Printed) -> None:
         from gradfix.system import progress
 
         progress.show_on(sys.stderr)
+
+
+def showing_attempts(printed: Printed, folder: str | None) -> Callable[[str, int, Attempt], None]:
+    """Say what came of each fix as soon as it has been run, and keep its certificate in ``folder``.
+
+    So an interrupt loses neither. Without a folder nothing is kept.
+    """
+
+    def attempted(path: str, number: int, attempt: Attempt) -> None:
+        from gradfix.report import evidence
+        from gradfix.system import progress
+
+        if folder is not None:
+            evidence.save_one(path, number, attempt, folder)
+            interrupts.say(f"nothing was written; the evidence so far is in {folder}")
+        if not printed.quiet:
+            line = attempt.reported_finding.span.line
+            said = f"{path}:{line}: {attempt.finding.code}: {attempt.outcome}"
+            progress.say(printable(f"{said}: {attempt.reason}" if attempt.reason else said))
+
+    return attempted
 
 
 def refuse(message: str) -> NoReturn:

@@ -47,16 +47,16 @@ def _say_what_runs_get(settings: Settings, decisions: Sequence[tuple[str, Verdic
 
     for folder, decided in decisions:
         if decided.allowed:
-            told = f"runs may read {os.path.realpath(folder)}"
+            shown = f"runs may read {os.path.realpath(folder)}"
         else:
-            told = f"runs do not get to read {folder}, which {decided.why}"
-            told += f": run `gradfix trust {shlex.quote(folder)}`" if decided.askable else ""
-        tell(f"note: {told} (readable in {settings.file})")
+            shown = f"runs do not get to read {folder}, which {decided.why}"
+            shown += f": run `gradfix trust {shlex.quote(folder)}`" if decided.askable else ""
+        tell(f"note: {shown} (readable in {settings.file})")
     asked = settings.verify
     passed = Command(env=asked.env).variables()
     for name in asked.env:
-        told = "runs get" if name in passed else "runs do not get"
-        tell(f"note: {told} the variable {name} (env in {settings.file})")
+        shown = "runs get" if name in passed else "runs do not get"
+        tell(f"note: {shown} the variable {name} (env in {settings.file})")
 
 
 def can_answer() -> bool:

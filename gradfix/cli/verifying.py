@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 import typer
@@ -18,6 +19,7 @@ from gradfix.cli.output import (
     save_evidence,
     say_passed_over,
     show_progress,
+    showing_attempts,
     tell,
 )
 from gradfix.cli.preparing import prepared, settle_what_runs_get
@@ -30,7 +32,7 @@ from gradfix.report import text
 def prove(where: Sequence[str], requested: RequestedOptions, printed: Printed, evidence: str) -> NoReturn:
     """Run both versions of what would be written, say what that showed, and end; ``evidence`` is the folder
     that certificates go to."""
-    options = prepared(where, requested)
+    options = prepared(where, replace(requested, attempted=showing_attempts(printed, evidence)))
     settle_what_runs_get(where, options)
     must_be_usable(evidence)
     show_progress(printed)

@@ -1,7 +1,7 @@
 """Certificates: what was rewritten, what was promised, and what running both versions showed, as a file.
 
-A certificate holds both texts, so that whoever has it can have everything run again; the schema is in
-``docs/certificate.md``, and a test holds the two together.
+A certificate holds both texts, so that whoever has it can have everything run again. Its fields are those of
+:mod:`gradfix.pipeline.shapes`; ``docs/certificate.md`` explains them, and a test holds the two together.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from gradfix.system import files
 from gradfix.verify.checks import proves
 
 if TYPE_CHECKING:
+    from gradfix.pipeline.shapes import CertificateData, WayData
     from gradfix.verify.evidence import Evidence
     from gradfix.verify.trial import Rewrite
 
-SCHEMA = 4
+SCHEMA: Literal[4] = 4
 """Counts changes that a reader of an earlier schema would not understand."""
 READ = (1, 2, 3, 4)
 """The schemas that are read. A claim of the first promised nothing of forward passes, one of the first two
@@ -36,14 +37,14 @@ losses."""
 MAX_BYTES = 64 << 20
 
 
-def way_of(attempt: Attempt) -> dict[str, Any]:
+def way_of(attempt: Attempt) -> WayData:
     """What a way to repair a finding came to, and what it costs."""
     cost = None if attempt.evidence is None else attempt.evidence.cost()
     return {
-        "way": None if attempt.fix.way is None else str(attempt.fix.way),
+        "way": attempt.fix.way,
         "message": attempt.fix.message,
-        "effect": str(attempt.fix.effect),
-        "outcome": str(attempt.outcome),
+        "effect": attempt.fix.effect,
+        "outcome": attempt.outcome,
         "reason": attempt.reason,
         "saved": None if cost is None else cost.saved,
         "backward_seconds": None if cost is None else cost.seconds,
@@ -51,7 +52,7 @@ def way_of(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def of(path: str, attempt: Attempt) -> dict[str, Any]:
+def of(path: str, attempt: Attempt) -> CertificateData:
     """The certificate of one rewrite of the file at ``path``."""
     span = attempt.finding.span
     lines = split_lines(attempt.before)
@@ -62,17 +63,17 @@ def of(path: str, attempt: Attempt) -> dict[str, Any]:
         "filename": path,
         "code": attempt.finding.code,
         "finding": attempt.finding.message,
-        "severity": None if attempt.finding.severity is None else str(attempt.finding.severity),
+        "severity": attempt.finding.severity,
         "location": {"row": span.line, "column": character_column(lines[span.line - 1], span.column)},
         "message": attempt.fix.message,
-        "effect": str(attempt.fix.effect),
-        "way": None if attempt.fix.way is None else str(attempt.fix.way),
+        "effect": attempt.fix.effect,
+        "way": attempt.fix.way,
         "ways": [way_of(one) for one in (attempt, *attempt.ways)] if attempt.ways else [],
         "claim": {
             "raises": claim.raises,
             "raises_line": claim.raises_line,
-            "unchanged": claim.unchanged if claim.unchanged == "all" else list(claim.unchanged),
-            "feeds": [list(feed) for feed in claim.feeds],
+            "unchanged": "all" if claim.unchanged == "all" else list(claim.unchanged),
+            "feeds": list(claim.feeds),
             "beyond": claim.beyond,
             "same_forwards": claim.same_forwards,
             "stops": claim.stops,
@@ -84,7 +85,7 @@ def of(path: str, attempt: Attempt) -> dict[str, Any]:
         },
         "before": {"sha256": _digest(attempt.before), "text": attempt.before},
         "after": {"sha256": _digest(attempt.after), "text": attempt.after},
-        "outcome": str(attempt.outcome),
+        "outcome": attempt.outcome,
         "reason": attempt.reason,
         "evidence": None if attempt.evidence is None else attempt.evidence.to_json(),
     }

@@ -27,7 +27,7 @@ from gradfix.pipeline.proving import Candidate, FixKey, prove, servers_kept, tim
 from gradfix.pipeline.results import Attempt, FileReport, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.project import configuration, source, traces
 from gradfix.project.source import Problem, Source
-from gradfix.system import interrupts
+from gradfix.system import interrupts, progress
 from gradfix.system.parallel import WORTH_PROCESSES, for_each
 
 if TYPE_CHECKING:
@@ -204,12 +204,14 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     equipped = with_environments([(file.path, file.options) for file in repairable])
     chosen = {file.path: one for file, one in zip(repairable, equipped)}
     with servers_kept() if options.verify and fixable else nullcontext():
+        progress.of(len(with_content))
         files = for_each(
             lambda one: _plan_file(*one, chosen.get(one[0].path, one[0].options)),
             with_content,
             lambda one: Repaired(
                 one[0].path, one[0].data, one[0].data, one[1].text, problems=_lost(one[0]).problems
             ),
+            done=progress.one_more,
             worth=WORTH_SERVERS if options.verify and fixable >= WORTH_SERVERS else WORTH_PROCESSES,
         )
     return Plan(tuple(files), loading.problems, loading.checked, loading.empty)
@@ -293,15 +295,16 @@ def _apply_in_turn(
     applied: list[Attempt] = []
     refuted: dict[FixKey, Attempt] = {}
     tried: set[FixKey] = set()
-    progress = False
+    number = 0
+    advanced = False
     while True:
         candidate = next((found for found in _candidates(analysis, options) if found.key not in tried), None)
         if candidate is None:
-            if not progress:
+            if not advanced:
                 return analysis, (*applied, *refuted.values())
             # What did not do before may do for the text as it is now: of two mistakes that raise,
             # only the fix for the one that raises first can be proved while both are there.
-            tried, progress = set(), False
+            tried, advanced = set(), False
             continue
         tried.add(candidate.key)
         after = resolve(analysis, candidate.finding, candidate.fix, options)
@@ -312,13 +315,16 @@ def _apply_in_turn(
             asked_for=tally.counts(candidate.finding),
             shown=placed(candidate.finding, candidate.fix, analysis.source.tree),
         )
+        if options.attempted is not None and attempt.evidence is not None:
+            number += 1
+            options.attempted(analysis.source.path, number, attempt)
         if options.compare and attempt.applied:
             attempt = attempt._replace(ways=tuple(_other_ways(analysis, candidate, options)))
         if attempt.applied:
             applied.append(attempt)
             refuted.pop(candidate.key, None)
             tally.go_on(analysis, candidate.finding, attempt.also, after)
-            analysis, progress = after, True
+            analysis, advanced = after, True
         else:
             refuted[candidate.key] = attempt
 

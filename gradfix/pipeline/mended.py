@@ -73,7 +73,7 @@ def mended(before: Analysis, after: Analysis, gone: Iterable[Finding]) -> Iterat
     That is what a step, a backward, a clearing does where the finding stands. Where there is none, it is what
     happens and what is computed at all the lines that the finding shows.
     """
-    from gradfix.autograd.happenings import happenings
+    from gradfix.autograd.events_by_line import events_by_line
 
     assert before.program is not None and after.program is not None
     old, new = before.source.lines, after.source.lines
@@ -81,13 +81,13 @@ def mended(before: Analysis, after: Analysis, gone: Iterable[Finding]) -> Iterat
     came_from = {to: line for line, to in moved_to.items()}
     for finding in gone:
         lines, computed = set(_lines([finding.span])), False
-        then = happenings(before.program, lines, int, computed=False)
+        then = events_by_line(before.program, lines, int, computed=False)
         if not then:
             lines, computed = set(_lines([finding.span, *(note.span for note in finding.notes)])), True
-            then = happenings(before.program, lines, int, computed=True)
+            then = events_by_line(before.program, lines, int, computed=True)
         now = {moved_to[line] for line in lines if line in moved_to}
         rewritten = any(line not in moved_to or old[line - 1] != new[moved_to[line] - 1] for line in lines)
-        if rewritten or then != happenings(
+        if rewritten or then != events_by_line(
             after.program, now, lambda line: came_from.get(line, -line), computed=computed
         ):
             yield finding

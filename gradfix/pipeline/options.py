@@ -18,6 +18,7 @@ from gradfix.rules import catalog
 from gradfix.system import programs
 
 if TYPE_CHECKING:
+    from gradfix.pipeline.results import Attempt
     from gradfix.project.trust import Verdict
     from gradfix.verify.interpreter import Interpreter
 
@@ -58,6 +59,9 @@ class RequestedOptions:
     """Patterns as in ``.gitignore``, which count from the current folder."""
     force_exclude: bool = False
     """Whether what is excluded is left out also where it is named."""
+    attempted: Callable[[str, int, Attempt], None] | None = None
+    """Called when a fix has been run: with the file, the number of the attempt there (from 1), and the
+    attempt; in the process that ran it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,9 @@ class Options:
             ignored = self.catalog.select(named, ()) if named else frozenset()
             self.ignored[path] = frozenset() if isinstance(ignored, str) else ignored
         return name not in self.ignored[path]
+
+    attempted: Callable[[str, int, Attempt], None] | None = None
+    """Called when a fix has been run, see :class:`RequestedOptions`."""
 
 
 class Refusal(NamedTuple):
@@ -206,6 +213,7 @@ def _combined(
         cached=requested.cached,
         exclude=requested.exclude,
         force_exclude=requested.force_exclude,
+        attempted=requested.attempted,
     )
 
 

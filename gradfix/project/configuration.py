@@ -61,11 +61,13 @@ class Settings:
     select: tuple[str, ...] = ()
     """Only these codemods; empty for all."""
     ignore: tuple[str, ...] = ()
+    """Without these codemods."""
     exclude: tuple[str, ...] = ()
     """Patterns as in ``.gitignore``, relative to the folder of ``pyproject.toml``."""
     verify: Verification = field(default=Verification(), metadata={"key": False})
     """A table of its own."""
     unsafe_fixes: bool = False
+    """Also make fixes that change what a running program learns."""
     min_severity: Severity = Severity.WARNING
     """Findings that are less bad are not reported."""
     max_file_size: int = MAX_BYTES
@@ -224,7 +226,7 @@ def _verification_from(table: object, folder: str, shown: str) -> Verification |
     for key, value in table.items():
         if key not in known:
             return Problem(shown, f"unknown key {key!r} in [{name}]{near_miss(key, known)}")
-        wanted = _VERIFICATION.get(key, "a string")
+        wanted = kind_of_verification(key)
         commands = {"*": value} if isinstance(value, str) else value
         if not {
             "a command, or a table of patterns and commands": isinstance(commands, dict)
@@ -256,6 +258,11 @@ _VERIFICATION = {
     "env": "a list of strings",
     "seconds": "a number of seconds",
 }
+
+
+def kind_of_verification(key: str) -> str:
+    """What a key of ``[tool.gradfix.verify]`` takes, in words."""
+    return _VERIFICATION.get(key, "a string")
 
 
 def _from(folder: str, path: str) -> str:

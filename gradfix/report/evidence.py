@@ -7,9 +7,10 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from gradfix.pipeline import certificate
-from gradfix.pipeline.results import Plan
+from gradfix.pipeline.results import Attempt, Plan
 from gradfix.project.source import Problem
 from gradfix.system import files
 
@@ -39,6 +40,15 @@ def save(plan: Plan, folder: str) -> int | Problem:
     return len(made)
 
 
+def save_one(path: str, number: int, attempt: Attempt, folder: str) -> None:
+    """Write the certificate of one rewrite of a file as soon as it has been run; :func:`save` follows.
+
+    If it cannot be written, that is reported by :func:`save`.
+    """
+    with suppress(OSError), files.folder_for(folder) as opened:
+        opened.save(*_certificate(path, number, attempt))
+
+
 def unusable(folder: str) -> Problem | None:
     """Why nothing could be saved to ``folder``; it is asked before anything is run, and makes nothing."""
     try:
@@ -52,14 +62,18 @@ def unusable(folder: str) -> Problem | None:
 
 def certificates(plan: Plan) -> Mapping[str, bytes]:
     """The content of each certificate by the name of its file."""
-    return {
-        f"{stem(file.path)}-{number}-{attempt.finding.code}.json": (
-            json.dumps(certificate.of(file.path, attempt), indent=2) + "\n"
-        ).encode()
+    return dict(
+        _certificate(file.path, number, attempt)
         for file in plan.files
         for number, attempt in enumerate(file.attempts, start=1)
         if attempt.evidence is not None
-    }
+    )
+
+
+def _certificate(path: str, number: int, attempt: Attempt) -> tuple[str, bytes]:
+    """The name and the content of a file."""
+    content = json.dumps(certificate.of(path, attempt), indent=2) + "\n"
+    return f"{stem(path)}-{number}-{attempt.finding.code}.json", content.encode()
 
 
 def stem(path: str) -> str:

@@ -1,18 +1,20 @@
 """Findings as a Code Quality report, which GitLab shows in merge requests.
 
-The fields are those of "Code Quality report format" in GitLab's documentation.
+The fields are those of "Code Quality report format" in GitLab's documentation; it ignores others.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradfix.pipeline.results import Report
 from gradfix.report import json
+from gradfix.report.fingerprints import Fingerprints
 from gradfix.report.places import below
+
+if TYPE_CHECKING:
+    from gradfix.pipeline.shapes import FindingData
 
 SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 
@@ -20,22 +22,18 @@ SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 def of_report(report: Report) -> str:
     """``check`` as one array; paths are those below the checkout."""
     root = os.environ.get("CI_PROJECT_DIR", os.getcwd())
-    seen: Counter[tuple[str, str, str]] = Counter()
-    return json.dump([_issue(one, root, seen) for one in json.entries(report)])
+    fingerprints = Fingerprints()
+    return json.dump([_issue(one, text, root, fingerprints) for one, text in json.entries_with_text(report)])
 
 
-def _issue(one: dict[str, Any], root: str, seen: Counter[tuple[str, str, str]]) -> dict[str, Any]:
+def _issue(one: FindingData, text: str, root: str, fingerprints: Fingerprints) -> dict[str, Any]:
     path = below(one["filename"], root)
-    # What moves within its file stays the same issue; equal ones are told apart by their order.
-    known = (path, one["code"], one["message"])
-    material = "\0".join([*known, str(seen[known])]).encode("utf-8", "surrogatepass")
-    digest = hashlib.sha256(material).hexdigest()
-    seen[known] += 1
     return {
         "check_name": one["code"],
         "description": one["message"],
-        "severity": SEVERITIES[one["severity"]],
-        "fingerprint": digest,
+        "severity": SEVERITIES[one["severity"] or "warning"],
+        # Issues of one fingerprint are shown as one.
+        "fingerprint": fingerprints.of(one, text, path),
         "location": {
             "path": path,
             "positions": {

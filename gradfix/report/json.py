@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradfix.core.codemod import Severity
 from gradfix.core.span import Span
 from gradfix.pipeline import certificate
 from gradfix.pipeline.results import Attempt, Count, FileReport, Judged, Plan, Repaired, Report, Reported
 from gradfix.project.source import Problem, character_column, split_lines
+from gradfix.report import addresses
 from gradfix.system.printable import encodable
 
 if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate
+    from gradfix.pipeline.shapes import FindingData, FindingFix
+    from gradfix.rewriting.patch import Position
     from gradfix.verify.evidence import Evidence
 
 _Json = dict[str, Any]
@@ -27,10 +31,18 @@ def of_report(report: Report) -> str:
     return dump(entries(report))
 
 
-def entries(report: Report) -> list[_Json]:
+def entries(report: Report) -> list[FindingData]:
     """What ``check`` found, element by element: problems first, then the findings of each file."""
-    problems = [_problem(problem) for problem in report.all_problems]
-    return problems + [one for file in report.files for one in _findings(file.path, file.text, file.findings)]
+    return [one for one, _ in entries_with_text(report)]
+
+
+def entries_with_text(report: Report) -> Iterator[tuple[FindingData, str]]:
+    """The same, each with the text of its file; a problem has none, for its file may not be text."""
+    for problem in report.all_problems:
+        yield _problem(problem), ""
+    for file in report.files:
+        for one in findings_of(file):
+            yield one, file.text
 
 
 def of_counts(counts: Sequence[Count]) -> str:
@@ -40,8 +52,12 @@ def of_counts(counts: Sequence[Count]) -> str:
 
 def of_file(report: FileReport) -> list[_Json]:
     """The same of one file."""
-    problems = [_problem(problem) for problem in report.problems]
-    return problems + _findings(report.path, report.text, report.findings)
+    return [{**one} for one in (*map(_problem, report.problems), *findings_of(report))]
+
+
+def findings_of(report: FileReport) -> list[FindingData]:
+    """The findings of one file, without what kept it from being checked."""
+    return _findings(report.path, report.text, report.findings)
 
 
 def of_plan(plan: Plan) -> str:
@@ -147,12 +163,12 @@ def _attempt(attempt: Attempt) -> _Json:
     }
 
 
-def _findings(path: str, text: str, findings: Sequence[Reported]) -> list[_Json]:
+def _findings(path: str, text: str, findings: Sequence[Reported]) -> list[FindingData]:
     lines = split_lines(text)
     return [_finding(path, text, lines, reported) for reported in findings]
 
 
-def _finding(path: str, text: str, lines: Sequence[str], reported: Reported) -> _Json:
+def _finding(path: str, text: str, lines: Sequence[str], reported: Reported) -> FindingData:
     finding = reported.finding
     return {
         "code": finding.code,
@@ -161,10 +177,10 @@ def _finding(path: str, text: str, lines: Sequence[str], reported: Reported) -> 
         "location": _start(lines, finding.span),
         "end_location": _end(lines, finding.span),
         "fix": _fix(text, reported),
-        "url": None,
-        "severity": None if finding.severity is None else str(finding.severity),
-        "ways": [str(way) for way in finding.admits],
-        "effect": None if reported.fix is None else str(reported.fix.effect),
+        "url": addresses.of_codemod(finding.code),
+        "severity": finding.severity,
+        "ways": list(finding.admits),
+        "effect": None if reported.fix is None else reported.fix.effect,
         "notes": [
             {
                 "location": _start(lines, note.span),
@@ -176,20 +192,20 @@ def _finding(path: str, text: str, lines: Sequence[str], reported: Reported) -> 
     }
 
 
-def _fix(text: str, reported: Reported) -> _Json | None:
+def _fix(text: str, reported: Reported) -> FindingFix | None:
     if reported.fix is None or reported.fixed_text is None:
         return None
     from gradfix.rewriting.patch import edits_between
 
     return {
-        "applicability": str(reported.fix.applicability),
+        "applicability": reported.fix.applicability,
         "message": reported.fix.message,
         "edits": edits_between(text, reported.fixed_text),
     }
 
 
-def _problem(problem: Problem) -> _Json:
-    place = {"row": problem.line or 1, "column": problem.column}
+def _problem(problem: Problem) -> FindingData:
+    place: Position = {"row": problem.line or 1, "column": problem.column}
     return {
         "code": problem.code,
         "message": problem.message,
@@ -198,20 +214,20 @@ def _problem(problem: Problem) -> _Json:
         "end_location": place,
         "fix": None,
         "url": None,
-        "severity": "error",
+        "severity": Severity.ERROR,
         "ways": [],
         "effect": None,
         "notes": [],
     }
 
 
-def _start(lines: Sequence[str], span: Span) -> _Json:
+def _start(lines: Sequence[str], span: Span) -> Position:
     return _place(lines, span.line, span.column)
 
 
-def _end(lines: Sequence[str], span: Span) -> _Json:
+def _end(lines: Sequence[str], span: Span) -> Position:
     return _place(lines, span.end_line, span.end_column)
 
 
-def _place(lines: Sequence[str], line: int, column: int) -> _Json:
+def _place(lines: Sequence[str], line: int, column: int) -> Position:
     return {"row": line, "column": character_column(lines[line - 1], column) if line <= len(lines) else 1}

@@ -64,17 +64,20 @@ class Text:
             code = self._paint(f"{one.code:<{longest}}" if fixable else one.code, _BOLD)
             yield f"{one.number:>{width}}  {code}{fixable}\n"
 
-    def plan(self, plan: Plan) -> Iterator[str]:
-        """Every rewrite, why it was made, and what running both versions showed; then what is left."""
-        yield from self.certificates(plan)
+    def plan(self, plan: Plan, *, in_full: bool) -> Iterator[str]:
+        """Every rewrite, why it was made, and the verdict of running both versions; then what is left.
+
+        Where the evidence is shown ``in_full``, every check is listed.
+        """
+        yield from self.certificates(plan, in_full=in_full)
         for file in plan.files:
             yield from self._findings(file.path, file.text, file.untold)
             for finding in file.hidden:
                 place = f"{file.path}:{finding.span.line}: {finding.code}: {finding.message}"
                 yield f"{printable(place)}\n  left as it was, although the next check does not find it\n\n"
 
-    def certificates(self, plan: Plan) -> Iterator[str]:
-        """Every rewrite of ``verify`` with all that running both versions showed.
+    def certificates(self, plan: Plan, *, in_full: bool = True) -> Iterator[str]:
+        """Every rewrite of ``verify`` with what running both versions showed, all of it or in short.
 
         Those that were tried for one finding stand together, and below them, if none holds, what a person can
         do.
@@ -85,7 +88,7 @@ class Text:
                 lines = split_lines(tried[0].before)
                 rows = [*self._why(file.path, lines, finding)]
                 for attempt in tried:
-                    rows += self._attempt(file, attempt, _margin(lines, finding))
+                    rows += self._attempt(file, attempt, _margin(lines, finding), in_full)
                 if not any(attempt.applied for attempt in tried):
                     rows.append(self._point(_margin(lines, finding), _by_hand(finding)))
                 yield "".join(f"{line}\n" for line in (*rows, ""))
@@ -225,7 +228,7 @@ class Text:
             f"{self._paint(leading(path), _BOLD)}:{span.line}:{column}: {self._paint(finding.code, colour)}"
         )
 
-    def _attempt(self, file: Repaired, attempt: Attempt, margin: str) -> Iterator[str]:
+    def _attempt(self, file: Repaired, attempt: Attempt, margin: str, in_full: bool) -> Iterator[str]:
         """What was rewritten, and what running both versions showed."""
         word, colour = _outcome(file, attempt)
         why = f": {attempt.reason}" if attempt.reason and attempt.outcome is not Outcome.PROVED else ""
@@ -236,7 +239,11 @@ class Text:
             yield printable(also)
         yield from self._difference(attempt.before, attempt.after)
         if attempt.evidence is not None:
-            yield from (f"      {printable(line)}" for line in attempt.evidence.lines()[:-1])
+            evidence = attempt.evidence
+            # The reason of what is not proved stands above.
+            proved = None if attempt.outcome is Outcome.PROVED else -1
+            rows = evidence.lines()[:-1] if in_full else evidence.in_short()[:proved]
+            yield from (f"      {printable(row)}" for row in rows)
         for other in (attempt, *attempt.ways) if attempt.ways else ():
             cost = "" if other.evidence is None else str(other.evidence.cost())
             wording = cost if other.outcome is Outcome.PROVED else other.reason

@@ -57,15 +57,17 @@ def for_each(
     lost: Callable[[_Item], _Result],
     worth: int = WORTH_PROCESSES,
     weight: Callable[[_Item], int] | None = None,
+    done: Callable[[], None] = lambda: None,
 ) -> list[_Result]:
     """``function`` of every item, in order; by several processes from ``worth`` items on.
 
     By ``weight`` the work on an item can be foreseen: the heavy ones are done first, and light ones together.
     An item whose process dies (it crashed, or the system ran out of memory) gets the result of ``lost``.
+    ``done`` is called in this process, once for each item, when there is a result.
     """
     processors = _processors()
     if len(items) < worth or processors < 2 or not hasattr(os, "fork"):
-        return [_unless_interrupted(function, item) for item in items]
+        return [_unless_interrupted(function, item, done) for item in items]
     global _job
 
     def _job(number: int) -> _Result:
@@ -76,18 +78,22 @@ def for_each(
         batches = [[number] for number in range(len(items))]
     else:
         batches = _batches(list(map(weight, items)), processors * SHARE)
-    _in_processes(batches, processors, results, ahead=weight is not None)
+    _in_processes(batches, processors, results, done, ahead=weight is not None)
     # A process that died took its neighbours' work along. Each lost item gets a process of its own,
     # so that only the one which kills it is left without a result.
     for number in range(len(items)):
         if number not in results:
-            _in_processes([[number]], 1, results)
+            _in_processes([[number]], 1, results, done)
     return [results[number] if number in results else lost(item) for number, item in enumerate(items)]
 
 
-def _unless_interrupted(function: Callable[[_Item], _Result], item: _Item) -> _Result:
+def _unless_interrupted(
+    function: Callable[[_Item], _Result], item: _Item, done: Callable[[], None]
+) -> _Result:
     interrupts.check()
-    return function(item)
+    result = function(item)
+    done()
+    return result
 
 
 def before_leaving(function: Callable[[], object]) -> None:
@@ -120,7 +126,12 @@ def _batches(weights: Sequence[int], shares: int) -> list[list[int]]:
 
 
 def _in_processes(
-    batches: Sequence[list[int]], processes: int, results: dict[int, Any], *, ahead: bool = False
+    batches: Sequence[list[int]],
+    processes: int,
+    results: dict[int, Any],
+    done: Callable[[], None],
+    *,
+    ahead: bool = False,
 ) -> None:
     """Do the job for the numbers in child processes; those whose process died get no result.
 
@@ -145,13 +156,16 @@ def _in_processes(
                 selector.register(worker.answers, selectors.EVENT_READ, worker)
                 worker.give(batch)
             for batch in () if workers else waiting:
-                results.update((number, _unless_interrupted(_job, number)) for number in batch)
+                results.update((number, _unless_interrupted(_job, number, done)) for number in batch)
             for worker, batch in zip(workers, waiting if ahead else ()):
                 worker.give(batch)
             while selector.get_map():
                 for key, _ in selector.select():
                     worker = key.data
-                    results.update(worker.take())
+                    taken = worker.take()
+                    results.update(taken)
+                    for _ in taken:
+                        done()
                     worker.give(next(waiting, None))
                     if not worker.given:
                         selector.unregister(worker.answers)

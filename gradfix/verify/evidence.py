@@ -183,7 +183,26 @@ class Evidence:
         return {**asdict(self), "seconds": round(self.seconds, 1)}
 
     def lines(self) -> list[str]:
-        """A compact rendering for a terminal."""
+        """All of it for a terminal: the runs, every check, and the verdict last."""
+        shown = [*self._runs(), *(f"{check.verdict:<12}{check.detail}" for check in self.checks)]
+        if self.runs:
+            shown.append(f"{'interpreter':<12}{self.interpreter}")
+            shown.append(f"{'sandbox':<12}{self.sandbox}")
+        return [*shown, self._verdict()]
+
+    def in_short(self) -> list[str]:
+        """The runs, the checks that do not hold, and the verdict last."""
+        failing = [check for check in self.checks if check.verdict != "holds"]
+        return [
+            *self._runs(),
+            *(f"{check.verdict:<12}{check.detail}" for check in failing),
+            self._verdict(),
+        ]
+
+    def _verdict(self) -> str:
+        return f"{self.outcome:<12}{self.reason}"
+
+    def _runs(self) -> list[str]:
         first = self.seeds[0] if self.seeds else 0
         shown = [
             f"{run.version:<12}{run.summary}"
@@ -192,11 +211,7 @@ class Evidence:
         ]
         shown += [f"{'replaced':<12}{one}" for one in self.standins]
         shown += [f"{'memory':<12}{one}" for one in (self.memory(),) if one is not None]
-        shown += [f"{check.verdict:<12}{check.detail}" for check in self.checks]
-        if self.runs:
-            shown.append(f"{'interpreter':<12}{self.interpreter}")
-            shown.append(f"{'sandbox':<12}{self.sandbox}")
-        return [*shown, f"{self.outcome:<12}{self.reason}"]
+        return shown
 
     @property
     def made_up(self) -> bool:

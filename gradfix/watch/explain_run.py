@@ -59,7 +59,7 @@ RECORDING_OFF = frozenset({"no_grad", "inference_mode"})
 
 
 @dataclass
-class Story:
+class RunExplainer:
     """The notes on an error, by file, and one sentence that says what has happened."""
 
     facts: Mapping[str, Any]
@@ -124,7 +124,7 @@ class Story:
         path, line = next(place for place in self.facts["places"] if self.file(place[0]) is not None)
         return path, line
 
-    def tell(self) -> None:
+    def explain(self) -> None:
         """Note everything that is known."""
         path, line = self._raised
         file = self.file(path)

@@ -30,7 +30,7 @@ from gradfix.pipeline.options import Refusal, RequestedOptions
 from gradfix.pipeline.results import Explanation, Reported
 from gradfix.project.source import Problem, split_lines
 from gradfix.rewriting import patch as patches
-from gradfix.watch.explain_run import OVERWRITTEN, Story, shown
+from gradfix.watch.explain_run import OVERWRITTEN, RunExplainer, shown
 from gradfix.watch.script import CALLS
 
 HOME = str(Path(gradfix.__file__).parent.parent)
@@ -93,17 +93,17 @@ def explanations(facts: Mapping[str, Any], min_severity: Severity | None = None)
 
 def explain(facts: Mapping[str, Any], min_severity: Severity | None = None) -> Explanation | None:
     """What is to be said of an error; ``None`` where none of its lines can be read."""
-    story = Story(facts)
-    places = [place for place in map(tuple, facts["places"]) if story.file(place[0]) is not None]
+    explainer = RunExplainer(facts)
+    places = [place for place in map(tuple, facts["places"]) if explainer.file(place[0]) is not None]
     if not places:
         return None
-    story.tell()
+    explainer.explain()
     for path in dict.fromkeys(path for path, _ in places):
         lines = {line for one, line in places if one == path}
-        reported = _predicted(path, facts["kind"], lines, story.causes, min_severity)
+        reported = _predicted(path, facts["kind"], lines, explainer.causes, min_severity)
         if reported is not None:
-            return _with_fix(story, path, reported, facts.get("command", ()))
-    return story.explanation(places[0][0])
+            return _with_fix(explainer, path, reported, facts.get("command", ()))
+    return explainer.explanation(places[0][0])
 
 
 # ---------------------------------------------------------------------------- what the model says
@@ -133,7 +133,7 @@ def _with_likely_reason(
     explanation: Explanation, facts: Mapping[str, Any], min_severity: Severity | None
 ) -> Explanation:
     """``explanation`` with the silent mistake that the model finds at its lines, and the patch for it."""
-    story = Story(facts)
+    explainer = RunExplainer(facts)
     name, _, crash = explanation.files[0]
     path = os.path.abspath(name)
     options = driver.prepare([path], RequestedOptions(verify=False, min_severity=min_severity))
@@ -149,7 +149,7 @@ def _with_likely_reason(
                 span.line <= line <= span.end_line for span in spans for line in lines
             ):
                 known = explanation._replace(known=f"{finding.code}: {finding.message}")
-                return _patched(known, story, path, reported, facts.get("command", ()))
+                return _patched(known, explainer, path, reported, facts.get("command", ()))
     return explanation
 
 
@@ -182,7 +182,7 @@ def _contradicts(
     return bool(blamed) and not covered
 
 
-def _with_fix(story: Story, path: str, reported: Reported, command: Sequence[str]) -> Explanation:
+def _with_fix(explainer: RunExplainer, path: str, reported: Reported, command: Sequence[str]) -> Explanation:
     """The explanation with the notes of the finding, and its patch if one holds.
 
     ``command`` is what was run: the same command proves the patch.
@@ -190,21 +190,21 @@ def _with_fix(story: Story, path: str, reported: Reported, command: Sequence[str
     finding = reported.finding
     noted = {note.span.line for note in finding.notes}
     for note in finding.notes:
-        story.note(path, note.span, note.message, over=True)
+        explainer.note(path, note.span, note.message, over=True)
         if note.message == OVERWRITTEN:
-            story.blame(path, note.span)
-    story.note(path, finding.span, "", over=finding.span.line not in noted)
-    explanation = story.explanation(path)
+            explainer.blame(path, note.span)
+    explainer.note(path, finding.span, "", over=finding.span.line not in noted)
+    explanation = explainer.explanation(path)
     explanation = explanation._replace(known=f"{finding.code}: {finding.message}", advice="")
-    return _patched(explanation, story, path, reported, command)
+    return _patched(explanation, explainer, path, reported, command)
 
 
 def _patched(
-    explanation: Explanation, story: Story, path: str, reported: Reported, command: Sequence[str]
+    explanation: Explanation, explainer: RunExplainer, path: str, reported: Reported, command: Sequence[str]
 ) -> Explanation:
     """``explanation`` with the patch of a finding, if one holds."""
     finding, fix = reported.finding, reported.fix
-    parsed = story.file(path)
+    parsed = explainer.file(path)
     assert parsed is not None
     after = parsed.source.encode(reported.fixed_text) if reported.fixed_text is not None else None
     if fix is None or not isinstance(after, bytes):

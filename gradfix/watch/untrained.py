@@ -13,7 +13,7 @@ from typing import Any
 from gradfix.core.codemod import Finding, Note
 from gradfix.core.span import Span
 from gradfix.pipeline.results import Explanation
-from gradfix.watch.explain_run import Story, listed, shown
+from gradfix.watch.explain_run import RunExplainer, listed, shown
 from gradfix.watch.script import CUTS, ScriptFile, last_line, last_name
 
 HEADING = "no gradient"
@@ -23,13 +23,13 @@ PLACES = 3
 
 def explain(facts: Mapping[str, Any]) -> Iterator[Explanation]:
     """What is to be said of each optimizer some of whose steps, or parameters, never had a gradient."""
-    story = Story(facts)
+    explainer = RunExplainer(facts)
     for one in facts["optimizers"]:
-        places = [place for place in map(tuple, one["places"]) if story.file(place[0]) is not None]
+        places = [place for place in map(tuple, one["places"]) if explainer.file(place[0]) is not None]
         if not places:
             continue
         path, line = places[0]
-        file = story.file(path)
+        file = explainer.file(path)
         assert file is not None
         if one["idle"]:
             yield _idle(facts, one, path, file, line)
@@ -37,7 +37,7 @@ def explain(facts: Mapping[str, Any]) -> Iterator[Explanation]:
             yield _zeros(one, path, file, line)
         else:
             for network in one["left_out"]:
-                found = _left_out(story, one, network, path)
+                found = _left_out(explainer, one, network, path)
                 if found is not None:
                     yield found
 
@@ -86,19 +86,19 @@ def _zeros(one: Mapping[str, Any], path: str, file: ScriptFile, line: int) -> Ex
     return _explanation(path, file, message, [note], by_hand)
 
 
-def _left_out(story: Story, one: Mapping[str, Any], network: str, path: str) -> Explanation | None:
+def _left_out(explainer: RunExplainer, one: Mapping[str, Any], network: str, path: str) -> Explanation | None:
     """A network is called that an optimizer owns, and no loss has ever reached it."""
     name = network.rpartition(".")[2]
     calls = [
         (where, call)
-        for where in dict.fromkeys((path, *story.facts.get("files", ())))
-        for call in _calls(story.file(where), name)
+        for where in dict.fromkeys((path, *explainer.facts.get("files", ())))
+        for call in _calls(explainer.file(where), name)
     ]
     if not calls:
         return None
     cut: list[str] = []
     where, _ = calls[0]
-    file = story.file(where)
+    file = explainer.file(where)
     assert file is not None
     notes: list[Note] = []
     for at, call in calls:

@@ -209,6 +209,7 @@ def inject(scenario: Scenario, number: int, name: str, fault: Fault) -> None:
     scenario.check_converged(told, labels=not refused)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(("scenario", "name"), TELLING.items())
 def test_an_answer_lost_at_every_request(
     scenarios: Callable[..., Scenario], scenario: str, name: str
@@ -230,6 +231,7 @@ def opening(made: Scenario) -> int:
     return number
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", sorted(set(FAULTS) - {TELLING["first"]}))
 def test_other_faults_where_the_pull_request_is_opened(scenarios: Callable[..., Scenario], name: str) -> None:
     made = scenarios("first")
@@ -248,6 +250,7 @@ def test_all_faults_at_every_request(
         inject(made, number, name, FAULTS[name])
 
 
+@pytest.mark.long
 def test_a_request_that_creates_and_hangs(scenarios: Callable[..., Scenario]) -> None:
     made = scenarios("first")
     usual, made.lab.seconds = made.lab.seconds, PATIENCE
@@ -273,6 +276,7 @@ def test_every_request_hangs(scenarios: Callable[..., Scenario], scenario: str, 
 # ---------------------------------------------------------------------------- killed
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     "scenario", ["first", pytest.param("moved", marks=pytest.mark.long), "fixed", "fixed, old plan"]
 )
@@ -340,6 +344,7 @@ def interfere(made: Scenario, number: int, act: Callable[[World], None]) -> Worl
     return lab
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("scenario", ["first", pytest.param("moved", marks=pytest.mark.long), "fixed"])
 def test_a_person_pushes_at_any_time(scenarios: Callable[..., Scenario], scenario: str) -> None:
     made = scenarios(scenario)
@@ -373,6 +378,7 @@ def test_a_person_closes_at_any_time(scenarios: Callable[..., Scenario]) -> None
         assert [pull.state for pull in lab.forge.pulls] == ["closed"], f"closed before {number}, opened again"
 
 
+@pytest.mark.long
 def test_the_base_moves_at_any_time(scenarios: Callable[..., Scenario]) -> None:
     made = scenarios("first")
 
@@ -387,6 +393,7 @@ def test_the_base_moves_at_any_time(scenarios: Callable[..., Scenario]) -> None:
         assert parent == lab.forge.branches(REPOSITORY)["main"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scenario", ["first", pytest.param("fixed", marks=pytest.mark.long)])
 def test_another_run_of_the_bot_at_any_time(scenarios: Callable[..., Scenario], scenario: str) -> None:
     made = scenarios(scenario)

@@ -373,6 +373,7 @@ def _strings(value: object) -> Iterator[tuple[object, object]]:
             yield from _strings(item)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("text", NASTY)
 def test_a_certificate_says_nothing_but_text(lab: World, text: str) -> None:
     plan = lab.plan(select=("undetached-fake",))

@@ -227,6 +227,7 @@ def test_a_plan_of_an_older_base_serves_as_long_as_the_file_is_the_same(lab: Wor
     assert lab.writes() == []
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_when_the_base_is_fixed_the_pull_request_is_closed(forge: ForgeServer, kind: str) -> None:
     lab = World(forge, kind)
@@ -258,6 +259,7 @@ def test_a_merged_branch_is_tidied_up(lab: World) -> None:
 # ---------------------------------------------------------------------------- what people do
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_person_has_closed_is_not_opened_again(forge: ForgeServer, kind: str) -> None:
     lab = World(forge, kind)
@@ -302,6 +304,7 @@ def test_a_closed_pull_request_without_its_marker_is_a_no_to_all(lab: World) -> 
     assert whats(lab, lab.plan(select=("undetached-fake",))) == {"undetached-fake": "declined"}
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_branch_that_a_person_has_pushed_to_is_left_alone_until_it_is_labelled(
     forge: ForgeServer, kind: str
@@ -400,6 +403,7 @@ def test_a_protected_branch_is_told_and_nothing_is_opened(forge: ForgeServer, ki
     assert forge.pulls == []
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fork_is_made_once_and_pushed_to(forge: ForgeServer, kind: str) -> None:
     lab = World(forge, kind)

@@ -240,6 +240,7 @@ def assert_fits(value: Any, shape: Any, place: str) -> None:
         assert type(value).__name__ == shape, (place, value)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("kind", SHAPES)
 def test_only_described_fields_are_used(
     forge: ForgeServer, kind: str, monkeypatch: pytest.MonkeyPatch

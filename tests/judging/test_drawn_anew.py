@@ -124,6 +124,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_drawn_anew_is_held_against_what_it_stands_for(
     name: str, original: Original, tmp_path: Path

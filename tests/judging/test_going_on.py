@@ -573,6 +573,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_right_at_first_is_followed_on(name: str, original: Original, tmp_path: Path) -> None:
     before, after, expected = CASES[name]

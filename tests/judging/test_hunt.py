@@ -74,6 +74,7 @@ def proved_wrongly(case: Case, options: Options, kinds: tuple[str, ...] = ("",))
     return count, found
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", SAMPLE)
 def test_mutants_of_some_repairs_are_not_proved(name: str, options: Options) -> None:
     (case,) = [case for case in FAULTY if case.name == name]

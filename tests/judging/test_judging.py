@@ -106,6 +106,7 @@ def test_there_are_enough_patches() -> None:
     assert {patch.kind for patch in every_wrong()} == set(patches.WRONG)
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("kind", patches.WRONG)
 def test_a_wrong_patch_is_refuted(kind: str, tmp_path: Path) -> None:
     patch = one_of(patches.wrong, kind)
@@ -116,6 +117,7 @@ def test_a_wrong_patch_is_refuted(kind: str, tmp_path: Path) -> None:
     assert outcome(verdicts) in expected, (patch.name, verdicts)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("kind", patches.RIGHT)
 def test_a_right_patch_is_accepted(kind: str, tmp_path: Path) -> None:
     patch = one_of(patches.right, kind)
@@ -209,6 +211,7 @@ opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)
 )
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
@@ -392,6 +395,7 @@ FIRST_GRADS = """
 """
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("steps", [1, 4, 40])
 @pytest.mark.parametrize(
     ("after", "expected"),
@@ -450,6 +454,7 @@ def changed(old: str, new: str) -> str:
     return SEGMENTS.replace(old, new)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("after", "passes", "length", "expected"),
     [

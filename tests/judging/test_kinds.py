@@ -806,6 +806,7 @@ QUICK = ("mixed precision", "a normalization", "a policy written by hand")
 """The others take some minutes together."""
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in PROGRAMS]
 )

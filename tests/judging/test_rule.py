@@ -189,6 +189,7 @@ def each(right: bool) -> list[object]:
     ]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(("program", "edits"), each(True))
 def test_a_right_repair_is_accepted(
     program: Program, edits: Edits, original: Original, tmp_path: Path
@@ -197,6 +198,7 @@ def test_a_right_repair_is_accepted(
     assert {outcome for outcome, _ in found} == {"accepted"}, found
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(("program", "edits"), each(False))
 def test_a_wrong_repair_is_not(program: Program, edits: Edits, original: Original, tmp_path: Path) -> None:
     found = judged(original(program.whole), program.patched(edits), tmp_path)

@@ -302,6 +302,7 @@ def canary() -> Iterator[None]:
     path.unlink(missing_ok=True)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(("name", "mode"), list(_modes()))
 def test_an_attack_succeeds_only_without_a_sandbox(name: str, mode: str, yard: Yard, attack: Attack) -> None:
     case = CASES[name]

@@ -115,6 +115,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.skipif(
     LANDLOCK is None or not {sandbox.TASKS, sandbox.CGROUP} & set(LANDLOCK.held),
     reason="nothing counts tasks",
@@ -243,6 +244,7 @@ def cases() -> list[tuple[str, str]]:
     return [(name, mode) for name, less in counted.items() for mode in ("all that there is", less)]
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(("name", "mode"), cases())
 def test_too_much_ends_the_run(name: str, mode: str, attack: Attack) -> None:
     code, limits, reason = TOO_MUCH[name]
@@ -266,6 +268,7 @@ def held(name: str, mode: str) -> bool:
     return sandbox.CGROUP in level(mode).held if "memory" in name else level(mode).memory
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("name", [name for name in TOO_MUCH if name not in (UNSEEN, *REFUSED)])
 def test_what_is_not_too_much_is_done(name: str, attack: Attack) -> None:
     enough = grew(TOO_MUCH[name][0], attack, files=5000, disk=1 << 30, memory=2 << 30)
@@ -295,7 +298,8 @@ def test_a_shell_s_pipelines_never_fail(mode: str, attack: Attack) -> None:
 
 
 @pytest.mark.parametrize(
-    "mode", ["all that there is", pytest.param("no control groups", marks=pytest.mark.long)]
+    "mode",
+    [pytest.param(mode, marks=pytest.mark.long) for mode in ("all that there is", "no control groups")],
 )
 def test_what_a_run_waits_for_itself_is_its_own_time(mode: str, attack: Attack) -> None:
     """All its processes want the same processor, and the first one, which has no clock, waits for it."""

@@ -79,6 +79,7 @@ def groups(guards: list[int]) -> list[Path]:
     return [one for folder in folders for pid in guards for one in Path(folder).glob(f"gradfix-{pid}-*")]
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(
     ("mode", "number"),
     [

@@ -313,6 +313,7 @@ def run(runner: Runner, project: Path, source: str, **options: object) -> tuple[
     return recording, found.stopped
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_missing_takes_the_shape_that_its_use_asks_for(
     name: str, runner: Runner, project: Path

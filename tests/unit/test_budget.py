@@ -27,7 +27,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    monkeypatch.setattr(progress, "_terminal", None)
+    monkeypatch.setattr(progress, "_stream", None)
     made = Terminal()
     progress.show_on(made)
     return made
@@ -65,9 +65,42 @@ def test_who_waits_at_a_terminal_is_told(terminal: Terminal) -> None:
     assert "0 s of 60 s  running train.py before the fix" in shown and shown.endswith("\r\x1b[K")
 
 
-def test_nothing_is_told_elsewhere(terminal: Terminal) -> None:
+def test_of_several_files_it_is_told_which(terminal: Terminal) -> None:
+    progress.of(3)
+    progress.one_more()
+    with budget(60):
+        runner._tell_of([(JOB, Path())])
+    progress.of(0)
+    assert "2 of 3: running train.py" in terminal.getvalue()
+
+
+def test_what_stays_is_written_above_the_line_that_is_drawn(terminal: Terminal) -> None:
+    with budget(60):
+        runner._tell_of([(JOB, Path())])
+        progress.say("train.py:3: proved")
+    assert "\r\x1b[Ktrain.py:3: proved\n" in terminal.getvalue()
+
+
+def test_elsewhere_nothing_is_told_at_once(terminal: Terminal) -> None:
     progress.show_on(elsewhere := io.StringIO())
     with budget(60):
         runner._tell_of([(JOB, Path())])
+        progress.say("train.py:3: proved")
     runner._tell_of([(JOB, Path())])
+    progress.say("train.py:3: proved")
     assert elsewhere.getvalue() == terminal.getvalue() == ""
+
+
+def test_elsewhere_a_line_is_written_from_time_to_time(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SELDOM", 0.01)
+    progress.show_on(elsewhere := io.StringIO())
+    with budget(60):
+        runner._tell_of([(JOB, Path())])
+        until = time.monotonic() + 10
+        while "running train.py" not in elsewhere.getvalue() and time.monotonic() < until:
+            time.sleep(0.01)
+        progress.say("train.py:3: proved")
+    assert "0 s of 60 s  running train.py before the fix\n" in elsewhere.getvalue()
+    assert "train.py:3: proved\n" in elsewhere.getvalue()

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes import ROOT
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from gradfix.cli.commands import app
@@ -77,6 +79,17 @@ def test_every_field_is_documented(written: Path) -> None:
     told = DOCS.read_text().split("\nEach of the `runs`:", 1)[1]
     assert [name for name in (*inner, *run["steps"][0]["random"]) if f"`{name}`" not in told] == []
     assert whole["schema"] == certificate.SCHEMA
+
+
+def test_it_is_as_its_schema_says(written: Path) -> None:
+    schema = json.loads((ROOT / "gradfix" / "schemas" / "certificate.json").read_text())
+    whole = content(written)
+    Draft202012Validator(schema).validate(whole)
+    assert set(whole) == set(schema["$defs"]["CertificateData"]["properties"])
+    assert set(whole["claim"]) == set(schema["$defs"]["ClaimData"]["properties"])
+    assert set(whole["evidence"]) == set(schema["$defs"]["Evidence"]["properties"])
+    whole["evidence"]["runs"][0]["steps"][0]["gradients"] = 1
+    assert not Draft202012Validator(schema).is_valid(whole)
 
 
 def test_it_says_what_was_run(written: Path) -> None:

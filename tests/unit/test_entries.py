@@ -148,6 +148,7 @@ def verified(case: Case, folder: Path) -> Evidence:
     return verify_rewrite(path, before, after, case.claim, case.effect, seeds=(0,))
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.usefixtures("servers")
 @pytest.mark.parametrize("name", CASES)
 def test_each_step_has_to_consume_all_of_its_own_losses(name: str, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from gradfix.cli.output import Printed, showing_attempts
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
 from gradfix.pipeline.results import Attempt, Outcome, Plan, Repaired
@@ -78,6 +79,13 @@ def test_what_an_earlier_run_said_of_the_same_file_does_not_stay() -> None:
     assert evidence.save(plan(("train.py", [attempt("two")]), ("a-b.py", [])), "gradfix-evidence") == 1
     left = sorted(os.listdir("gradfix-evidence"))
     assert left == [f"{evidence.stem('a-b.py')}-1-one.json", "train.py-1-two.json", mine.name]
+
+
+def test_a_certificate_is_there_as_soon_as_a_fix_has_been_run() -> None:
+    attempted = showing_attempts(Printed(as_json=False, verbose=False, quiet=False), "gradfix-evidence")
+    attempted("train.py", 1, attempt("some-mistake"))
+    assert os.listdir("gradfix-evidence") == ["train.py-1-some-mistake.json"]
+    assert saved(("train.py", [attempt("some-mistake")])) == ["train.py-1-some-mistake.json"]
 
 
 def test_nothing_to_save_makes_no_folder() -> None:

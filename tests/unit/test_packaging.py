@@ -54,6 +54,9 @@ def test_the_wheel_holds_the_package_and_its_codemods_and_nothing_else(wheel: Pa
     codemods = {f"gradfix/codemods/{path.name}" for path in (ROOT / "codemods").glob("*.py")}
     assert {name for name in names if name.endswith(".py")} == ours | codemods
     assert "gradfix/py.typed" in names
+    schemas = {path.relative_to(ROOT).as_posix() for path in (ROOT / "gradfix" / "schemas").iterdir()}
+    assert len(schemas) == 3
+    assert schemas <= set(names)
 
 
 def test_no_name_but_ours_is_installed(installed: Path) -> None:

@@ -107,6 +107,7 @@ def verified(program: str, edits: list[tuple[tuple[str, str], ...]], folder: Pat
     return verify_rewrites(rewrites, seeds=(0,))
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.usefixtures("servers")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_another_order_of_summation_is_no_other_gradient(name: str, tmp_path: Path) -> None:

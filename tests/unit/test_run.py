@@ -272,6 +272,7 @@ def test_a_leaf_that_is_changed_in_place(tmp_path: Path) -> None:
 VIEWS = {"q *= 0.5": "+    q = q * 0.5\n", "q.mul_(0.5)": "+    q = q.mul(0.5)\n"}
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("statement", VIEWS)
 def test_one_of_several_views_that_is_changed_in_place(tmp_path: Path, statement: str) -> None:
     code = (
@@ -445,6 +446,7 @@ at_last(torch.randn(4)).mean().backward()
 }
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("case", ADVICE)
 def test_what_can_be_done_is_said_where_the_run_bears_it_out(tmp_path: Path, case: str) -> None:
     code, advice = ADVICE[case]
@@ -471,6 +473,7 @@ for _ in range(3):
 """
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
@@ -552,6 +555,7 @@ def test_torch_is_not_imported_for_a_script_that_does_not(tmp_path: Path) -> Non
     assert run(tmp_path, "plain.py").stdout == "False\n"
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     "code",
     [

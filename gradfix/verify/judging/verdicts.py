@@ -166,7 +166,7 @@ def _measures(
     return [*models, *([rule] if entries else [])], undecided
 
 
-RULED = "with its graphs kept and each loss used once, by the optimizers it is for"
+RULED = "with its graphs kept and each loss used once, for the parameters it is meant for"
 
 
 def _stopped(trial: Trial, seeds: Sequence[int]) -> Verdict | None:

@@ -18,7 +18,7 @@ Renumber = Callable[[int], int]
 """Gives a line the number that it goes by."""
 
 
-def happenings(
+def events_by_line(
     program: Program, lines: Collection[int], renumber: Renumber, *, computed: bool
 ) -> frozenset[Hashable]:
     """What happens at ``lines`` in any run: what is differentiated, consumed, cleared, changed.
@@ -32,7 +32,7 @@ def happenings(
     found: set[Hashable] = set()
     for entry in program.entries:
         for run in entry.runs:
-            teller = _Teller(run, renumber)
+            teller = _Description(run, renumber)
             found.update(teller.event(one) for one in run.events if _line(one.site) in lines)
             if computed:
                 found.update(teller.node(one) for one in run.nodes if _line(one.site) in lines)
@@ -44,7 +44,7 @@ def _line(site: ast.AST) -> int:
     return getattr(site, "lineno", 0)
 
 
-class _Teller:
+class _Description:
     """Says what happens in one run, by names that the runs of both versions have."""
 
     def __init__(self, run: Run, renumber: Renumber) -> None:
