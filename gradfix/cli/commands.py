@@ -19,7 +19,7 @@ import typer
 import gradfix
 from gradfix import __version__
 from gradfix.cli import applying, checking, verifying
-from gradfix.cli.arguments import PassesOn, RunsScripts, start
+from gradfix.cli.arguments import PassesOn, RunsScripts, completion_script, start
 from gradfix.cli.options import (
     EVIDENCE,
     Codemods,
@@ -443,11 +443,34 @@ def lsp() -> None:
 
 
 @app.command("list")
-def list_codemods(codemods: Codemods = None) -> None:
+def list_codemods(output_format: Format = OutputFormat.TEXT, codemods: Codemods = None) -> None:
     """Name the mistakes that gradfix knows."""
     known = catalog.load(codemods or [])
-    put_all(text.codemods(known.codemods))
+    if output_format is OutputFormat.JSON:
+        from gradfix.report import json
+
+        put(json.of_codemods(known.codemods))
+    else:
+        put_all(text.codemods(known.codemods))
     stop_for(known.problems)
+
+
+class Shell(StrEnum):
+    """A shell that completes command lines."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+    POWERSHELL = "powershell"
+
+
+@app.command("generate-shell-completion", short_help="Print what a shell completes with.")
+def generate_shell_completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
+    """Print the script by which a shell completes commands and options of gradfix.
+
+    In bash: eval "$(gradfix generate-shell-completion bash)"
+    """
+    put(completion_script("gradfix", shell))
 
 
 @app.command(short_help="Explain a mistake.")

@@ -18,7 +18,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Effect, Finding, Unanalysed, UnknownFunction
-from gradfix.pipeline.analysis import Analysis, analyse, by_key, is_elsewhere, problem_of, reported_by
+from gradfix.pipeline.analysis import (
+    Analysis,
+    analyse,
+    by_key,
+    idle_suppressions,
+    is_elsewhere,
+    problem_of,
+    reported_by,
+)
 from gradfix.pipeline.choosing import choose_fix, choose_fixes, is_allowed, resolve
 from gradfix.pipeline.mended import Tally
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions, prepare
@@ -166,7 +174,7 @@ def _look(file: _Loaded, *, with_fixes: bool) -> FileReport:
     reported = tuple(Reported(finding) for finding in findings)
     problems = analysis.problems
     unseen, unknown = _not_known(analysis)
-    notes: list[str] = []
+    notes = [f"line {line}: {why}" for line, why in sorted(idle_suppressions(analysis, options))]
     if with_fixes and any(finding.fixes for finding in findings):
         try:
             reported = tuple(filter(_worth_telling, choose_fixes(analysis, findings, options, notes)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -190,3 +191,64 @@ def test_short_names_of_help_and_version(project: Path) -> None:
     ):
         done = gradfix(*short, cwd=project)
         assert (done.returncode, done.stdout) == (0, gradfix(*long, cwd=project).stdout)
+
+
+def told(project: Path, code: str, *options: str) -> list[str]:
+    put(project, code)
+    return run(project, *options).stderr.decode().splitlines()
+
+
+def test_comments_that_silence_nothing_are_told(project: Path) -> None:
+    assert told(project, "bad  # gradfix: ignore[bad-word]\nbad  # gradfix: ignore") == []
+    assert told(
+        project, "bad  # gradfix: ignore[bad-word, risky-word]\nfine  # gradfix: ignore[bad-word]"
+    ) == [
+        "note: train.py: line 1: `ignore[risky-word]` silences nothing",
+        "note: train.py: line 2: `ignore[bad-word]` silences nothing",
+    ]
+    assert told(project, "fine  # gradfix: ignore") == ["note: train.py: line 1: `ignore` silences nothing"]
+    # The comment may stand at the end of the statement, and is not to be judged by what was not asked for.
+    assert told(project, "f(\n    bad,\n)  # gradfix: ignore[bad-word]") == []
+    assert told(project, "fine  # gradfix: ignore[bad-word]", "--select", "risky-word") == []
+    assert told(project, "fine  # gradfix: ignore", "--select", "risky-word") == []
+    assert told(project, "fine  # gradfix: ignore", "-q") == []
+
+
+def test_mistyped_comments_are_told(project: Path) -> None:
+    assert told(
+        project, "bad  # gradfix: ignore[bad-wrd]\nbad  # gradfix: ignroe\nbad  # gradfix: ignore-file"
+    ) == [
+        "note: train.py: line 1: there is no codemod 'bad-wrd'; did you mean 'bad-word'?",
+        "note: train.py: line 2: `gradfix: ignroe` is no suppression: write `ignore`, `ignore[NAME]` or "
+        "`ignore-file`",
+        "note: train.py: line 3: `ignore-file` silences the file only above its code",
+    ]
+
+
+def test_the_list_of_codemods_as_json(project: Path) -> None:
+    done = gradfix("list", "--output-format", "json", "--codemods", "../codemods", cwd=project)
+    (bad,) = [one for one in json.loads(done.stdout) if one["code"] == "bad-word"]
+    assert (bad["severity"], bad["summary"]) == ("warning", "The word bad is wrong.")
+    assert bad["documentation"].startswith("The word bad is wrong.\n\nBefore")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_options(project: Path) -> None:
+    script = gradfix("generate-shell-completion", "bash", cwd=project).stdout.decode()
+    command = project / "gradfix"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gradfix "$@"\n')
+    command.chmod(0o755)
+    asked = """
+    COMP_WORDS=(gradfix check --exit) COMP_CWORD=2
+    _gradfix_completion gradfix
+    printf '%s\\n' "${COMPREPLY[@]}"
+    """
+    done = subprocess.run(
+        ["bash", "-c", script + asked],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{project}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.split() == ["--exit-zero"], done.stderr
