@@ -54,7 +54,8 @@ def make(
     options = driver.prepare([checkout.root], requested, where)
     if isinstance(options, Refusal):
         raise UsageError(options.message)
-    options, notes = _within_the_repository(options)
+    # One configuration holds for all files: what a pull request is made by is that at the root.
+    options, notes = _within_the_repository(replace(options, requested=None))
     settings = files.get("pyproject.toml")
     bot = config.read(git.content_of(checkout, settings.blob) if settings else None)
     return _Maker(Path(checkout.root), commit, files, options, bot, notes, tell).make(where)

@@ -76,7 +76,7 @@ def apply(
     withheld = sum(attempt.withheld for attempt in plan.attempts)
     if withheld and not printed.quiet:
         it = "it" if withheld == 1 else "them"
-        tell(f"note: {withheld} could not be proved; `--unproved` writes {it}")
+        tell(f"note: {withheld} could not be proved; `gradfix apply --unproved` writes {it}")
     if plan.unkept and not printed.quiet:
         tell(f"note: `gradfix undo` cannot take this back: the journal {plan.unkept}")
     if plan.was_run and not dry_run:

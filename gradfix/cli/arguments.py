@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -19,6 +20,10 @@ def start(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -
     """
     command = typer.main.get_command(app)
     args = None if arguments is None else list(arguments)
+    if _VARIABLE.format(name.upper()) in os.environ:  # A shell asks how a command line may go on.
+        from typer import _completion_classes
+
+        _completion_classes.completion_init()
     try:
         code = command.main(args=args, prog_name=name, standalone_mode=False)
     except _Mistake as mistake:
@@ -29,6 +34,19 @@ def start(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -
     except typer.Abort:
         code = 1
     raise SystemExit(code or 0)
+
+
+_VARIABLE = "_{}_COMPLETE"
+
+
+def completion_script(name: str, shell: str) -> str:
+    """The script by which ``shell`` completes the command line of ``name``."""
+    from typer import _completion_shared
+
+    made = _completion_shared.get_completion_script(
+        prog_name=name, complete_var=_VARIABLE.format(name.upper()), shell=shell
+    )
+    return f"{made}\n"
 
 
 _Mistake: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")

@@ -18,17 +18,22 @@ import typer
 
 import gradfix
 from gradfix import __version__
-from gradfix.cli import applying, verifying
-from gradfix.cli.arguments import PassesOn, RunsScripts, start
+from gradfix.cli import applying, checking, verifying
+from gradfix.cli.arguments import PassesOn, RunsScripts, completion_script, start
 from gradfix.cli.options import (
     EVIDENCE,
     Codemods,
+    Color,
+    Config,
     Environment,
     Evidence,
+    Exclude,
     FindingsFormat,
+    ForceExclude,
     Format,
     GanOrderOption,
     Ignore,
+    Jobs,
     MinSeverity,
     Module,
     NoCache,
@@ -46,7 +51,6 @@ from gradfix.cli.options import (
 )
 from gradfix.cli.output import (
     Printed,
-    complain,
     hand_out_patch,
     put,
     put_all,
@@ -54,11 +58,9 @@ from gradfix.cli.output import (
     renderer,
     stop_for,
 )
-from gradfix.cli.preparing import looked_at, prepared, requested_options
+from gradfix.cli.preparing import looked_at, requested_options
 from gradfix.core.errors import WORDS
 from gradfix.pipeline import driver
-from gradfix.pipeline.options import Options
-from gradfix.pipeline.results import Report
 from gradfix.project.source import Problem
 from gradfix.report import text
 from gradfix.rules import catalog
@@ -68,6 +70,7 @@ app = typer.Typer(
     help="Finds gradient mistakes in PyTorch training code, rewrites them, and proves each rewrite "
     "by running both versions.",
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     # Without markup typer does not import rich, which would double the time of a clean check.
     rich_markup_mode=None,
@@ -104,8 +107,10 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _gradfix(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
+        bool,
+        typer.Option("-V", "--version", help="Print the version and exit.", is_eager=True, callback=_version),
     ] = False,
+    color: Color = None,
 ) -> None:
     pass
 
@@ -116,47 +121,61 @@ def check(
     output_format: Annotated[
         FindingsFormat, typer.Option("--output-format", help="What to print.")
     ] = FindingsFormat.TEXT,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Fix what was found, as `gradfix apply` does: it runs the code.")
+    ] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Print the fixes as a patch; nothing is run or written.")
+    ] = False,
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="Print how often each mistake was found.")
+    ] = False,
+    exit_zero: Annotated[
+        bool, typer.Option("--exit-zero", help="Exit with 0 even if something was found.")
+    ] = False,
+    output_file: Annotated[
+        str | None,
+        typer.Option("-o", "--output-file", metavar="FILE", help="Write the report to FILE."),
+    ] = None,
+    stdin_filename: Annotated[
+        str | None,
+        typer.Option("--stdin-filename", metavar="FILE", help="The name of what is read where PATH is `-`."),
+    ] = None,
+    unsafe_fixes: Unsafe = False,
     select: Select = None,
     ignore: Ignore = None,
+    exclude: Exclude = None,
+    force_exclude: ForceExclude = False,
+    config: Config = None,
     min_severity: MinSeverity = None,
     codemods: Codemods = None,
     no_cache: NoCache = False,
+    jobs: Jobs = None,
+    color: Color = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find gradient mistakes; nothing is run, and nothing is written but a cache (see `gradfix cache`)."""
+    """Find gradient mistakes; nothing is run, and nothing is written but a cache (see `gradfix cache`).
+
+    With PATH `-` the code is read from standard input.
+    """
     where = paths or ["."]
     requested = requested_options(
         select=select,
         ignore=ignore,
+        exclude=exclude,
+        force_exclude=force_exclude,
+        config=config,
         codemods=codemods,
+        unsafe_fixes=unsafe_fixes,
         min_severity=min_severity,
-        verify=False,
+        verify=fix,
         cached=not no_cache,
     )
-    options = prepared(where, requested)
-    report = driver.check(where, options)
-    if output_format is FindingsFormat.TEXT:
-        put_all(renderer().report(report))
-        if not quiet:
-            put(f"{text.summary_of_report(report, verbose)}\n")
-    else:
-        put(_for_machines(report, output_format, options))
-    complain(report, Printed(False, verbose, quiet))
-    raise typer.Exit(report.exit_code)
-
-
-def _for_machines(report: Report, form: FindingsFormat, options: Options) -> str:
-    """What ``check`` found, as other programs read it."""
-    from gradfix.report import github, gitlab, json, sarif
-
-    if form is FindingsFormat.SARIF:
-        return sarif.of_report(report, options.catalog)
-    if form is FindingsFormat.JSON:
-        return json.of_report(report)
-    if form is FindingsFormat.GITHUB:
-        return github.of_report(report)
-    return gitlab.of_report(report)
+    wanted = checking.Wanted(
+        output_format, fix, diff, statistics, exit_zero, output_file, stdin_filename, verbose, quiet
+    )
+    checking.check(where, requested, wanted)
 
 
 @app.command(cls=RunsScripts)
@@ -166,6 +185,9 @@ def apply(
     output_format: Format = OutputFormat.TEXT,
     select: Select = None,
     ignore: Ignore = None,
+    exclude: Exclude = None,
+    force_exclude: ForceExclude = False,
+    config: Config = None,
     min_severity: MinSeverity = None,
     codemods: Codemods = None,
     dry_run: Annotated[
@@ -199,6 +221,8 @@ def apply(
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
     no_cache: NoCache = False,
+    jobs: Jobs = None,
+    color: Color = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
@@ -206,6 +230,9 @@ def apply(
     requested = requested_options(
         select=select,
         ignore=ignore,
+        exclude=exclude,
+        force_exclude=force_exclude,
+        config=config,
         codemods=codemods,
         unsafe_fixes=unsafe_fixes,
         min_severity=min_severity,
@@ -259,6 +286,9 @@ def verify(
     output_format: Format = OutputFormat.TEXT,
     select: Select = None,
     ignore: Ignore = None,
+    exclude: Exclude = None,
+    force_exclude: ForceExclude = False,
+    config: Config = None,
     min_severity: MinSeverity = None,
     codemods: Codemods = None,
     unsafe_fixes: Unsafe = False,
@@ -287,6 +317,8 @@ def verify(
     module: Module = None,
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
+    jobs: Jobs = None,
+    color: Color = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
@@ -294,6 +326,9 @@ def verify(
     requested = requested_options(
         select=select,
         ignore=ignore,
+        exclude=exclude,
+        force_exclude=force_exclude,
+        config=config,
         codemods=codemods,
         unsafe_fixes=unsafe_fixes or before is not None,
         min_severity=min_severity,
@@ -408,11 +443,34 @@ def lsp() -> None:
 
 
 @app.command("list")
-def list_codemods(codemods: Codemods = None) -> None:
+def list_codemods(output_format: Format = OutputFormat.TEXT, codemods: Codemods = None) -> None:
     """Name the mistakes that gradfix knows."""
     known = catalog.load(codemods or [])
-    put_all(text.codemods(known.codemods))
+    if output_format is OutputFormat.JSON:
+        from gradfix.report import json
+
+        put(json.of_codemods(known.codemods))
+    else:
+        put_all(text.codemods(known.codemods))
     stop_for(known.problems)
+
+
+class Shell(StrEnum):
+    """A shell that completes command lines."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+    POWERSHELL = "powershell"
+
+
+@app.command("generate-shell-completion", short_help="Print what a shell completes with.")
+def generate_shell_completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
+    """Print the script by which a shell completes commands and options of gradfix.
+
+    In bash: eval "$(gradfix generate-shell-completion bash)"
+    """
+    put(completion_script("gradfix", shell))
 
 
 @app.command(short_help="Explain a mistake.")

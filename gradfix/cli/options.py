@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from gradfix.cli import output
 from gradfix.core.codemod import Severity, Way
+from gradfix.system import parallel
 
 
 class OutputFormat(StrEnum):
@@ -21,16 +23,35 @@ class FindingsFormat(StrEnum):
     """What to print findings as, where nothing but findings is printed."""
 
     TEXT = "text"
+    CONCISE = "concise"
     JSON = "json"
     SARIF = "sarif"
     GITHUB = "github"
     GITLAB = "gitlab"
 
 
+class Colour(StrEnum):
+    """When to print in colour."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
 class EnvironmentChoice(StrEnum):
     """Which environment to make."""
 
     AUTO = "auto"
+
+
+def _limit_jobs(number: int | None) -> None:
+    if number is not None:
+        parallel.use_processors(number)
+
+
+def _choose_colour(choice: Colour | None) -> None:
+    if choice is not None:
+        output.choose_colour({Colour.ALWAYS: True, Colour.NEVER: False}.get(choice))
 
 
 Paths = Annotated[
@@ -40,7 +61,9 @@ Paths = Annotated[
 Format = Annotated[OutputFormat, typer.Option("--output-format", help="What to print.")]
 Select = Annotated[
     list[str] | None,
-    typer.Option("--select", metavar="NAME", help="Only these codemods (NAME,NAME or repeated)."),
+    typer.Option(
+        "--select", metavar="NAME", help="Only these codemods (NAME,NAME or repeated; ALL for all)."
+    ),
 ]
 Ignore = Annotated[
     list[str] | None,
@@ -91,6 +114,46 @@ GanOrderOption = Annotated[
     GanOrder | None,
     typer.Option(
         "--gan-order", help="Only rewrite which of two adversaries is trained first in each iteration."
+    ),
+]
+Config = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Take the settings of all files from the [tool.gradfix] table of FILE.",
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude",
+        metavar="PATTERN",
+        help="Leave out what matches, as in .gitignore (P,P or repeated); replaces the configuration's.",
+    ),
+]
+ForceExclude = Annotated[
+    bool, typer.Option("--force-exclude", help="Leave out what is excluded even if it is named.")
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "-j",
+        "--jobs",
+        metavar="N",
+        min=1,
+        help="At most N processes at once (default: one for each CPU).",
+        callback=_limit_jobs,
+        expose_value=False,
+    ),
+]
+Color = Annotated[
+    Colour | None,
+    typer.Option(
+        "--color",
+        help="When to print in colour (default: auto, which heeds NO_COLOR and FORCE_COLOR).",
+        callback=_choose_colour,
+        expose_value=False,
     ),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only what was found or done, and errors.")]

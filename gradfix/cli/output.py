@@ -144,18 +144,44 @@ def tell(line: str) -> None:
     put(f"{printable(line)}\n", sys.stderr)
 
 
+_chosen: bool | None = None
+"""Whether to print in colour, if the user has said."""
+
+
+def choose_colour(wanted: bool | None) -> None:
+    """Print in colour from now on, or not; ``None`` for what the environment and the terminal say."""
+    global _chosen
+    _chosen = wanted
+
+
 def _colour() -> bool:
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return sys.stdout.isatty() and not plain
+    if _chosen is not None:
+        return _chosen
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def renderer() -> text.Text:
-    """What renders reports for standard output, which may be a terminal."""
+def renderer(*, for_file: bool = False) -> text.Text:
+    """What renders reports for standard output, which may be a terminal, or for a file."""
+    if for_file:
+        return text.Text(bool(_chosen))
     if not sys.stdout.isatty():
         return text.Text(_colour())
     from shutil import get_terminal_size
 
     return text.Text(_colour(), get_terminal_size().columns)
+
+
+def hand_out(parts: Iterable[str], file: str | None) -> None:
+    """Print ``parts``, or write them to ``file`` if there is one."""
+    if file is None:
+        put_all(parts)
+        return
+    problem = configuration.save(file, "".join(parts).encode("utf-8", "backslashreplace"))
+    stop_for([problem] if problem else [])
 
 
 def put_all(parts: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -19,6 +19,10 @@ from gradfix.pipeline import driver
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions, module_file
 from gradfix.system.printable import printable
 
+if TYPE_CHECKING:
+    from gradfix.project.configuration import Settings
+    from gradfix.project.trust import Verdict
+
 
 def settle_what_runs_get(paths: Sequence[str], options: Options) -> None:
     """Say what the configuration lets runs have of the machine, for it may come with the code; on a terminal
@@ -26,26 +30,33 @@ def settle_what_runs_get(paths: Sequence[str], options: Options) -> None:
     if not options.verify:
         return
     from gradfix.pipeline.options import read_by_runs
-    from gradfix.verify.command import Command
     from gradfix.verify.interpreter import choose_interpreter
 
-    asked = options.settings.verify
     with _asking():
         if options.interpreter is None and options.environment is None and can_answer():
             for path in paths:
                 choose_interpreter(Path(path, "x.py") if os.path.isdir(path) else Path(path))
-        folders = read_by_runs(options.settings, ask=True)
-    for folder, decided in folders:
+        configured = [one.settings for one in driver.in_force(paths, options)]
+        folders = {settings: read_by_runs(settings, ask=True) for settings in configured}
+    for settings, decisions in folders.items():
+        _say_what_runs_get(settings, decisions)
+
+
+def _say_what_runs_get(settings: Settings, decisions: Sequence[tuple[str, Verdict]]) -> None:
+    from gradfix.verify.command import Command
+
+    for folder, decided in decisions:
         if decided.allowed:
             shown = f"runs may read {os.path.realpath(folder)}"
         else:
             shown = f"runs do not get to read {folder}, which {decided.why}"
             shown += f": run `gradfix trust {shlex.quote(folder)}`" if decided.askable else ""
-        tell(f"note: {shown} (readable in {options.settings.file})")
+        tell(f"note: {shown} (readable in {settings.file})")
+    asked = settings.verify
     passed = Command(env=asked.env).variables()
     for name in asked.env:
         shown = "runs get" if name in passed else "runs do not get"
-        tell(f"note: {shown} the variable {name} (env in {options.settings.file})")
+        tell(f"note: {shown} the variable {name} (env in {settings.file})")
 
 
 def can_answer() -> bool:
@@ -71,6 +82,7 @@ def requested_options(
     context: typer.Context | None = None,
     select: Sequence[str] | None = None,
     ignore: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
     codemods: Sequence[str] | None = None,
     env: EnvironmentChoice | None = None,
     quiet: bool = False,
@@ -86,6 +98,7 @@ def requested_options(
     return RequestedOptions(
         select=names_in(select),
         ignore=names_in(ignore),
+        exclude=names_in(exclude),
         codemods=tuple(codemods or ()),
         environment=_environment(env, quiet),
         arguments=() if context is None else script_arguments(context),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +11,7 @@ from gradfix.core.codemod import Finding, rated
 from gradfix.core.span import Span
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.placing import placed
+from gradfix.project.configuration import near_miss
 from gradfix.project.source import Problem, Source
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def reported_by(analysis: Analysis, options: Options) -> tuple[Finding, ...]:
     return tuple(
         finding
         for finding in analysis.findings
-        if finding.code in options.selected
+        if options.reports(finding.code, analysis.source.path)
         and (finding.severity is None or finding.severity.reaches(options.min_severity))
         and not _silenced(finding, analysis.source)
     )
@@ -110,6 +111,29 @@ def _silenced(finding: Finding, parsed: Source) -> bool:
     """Whether a comment silences a finding: where it is found, or where it is told."""
     reported = [finding, *(placed(finding, fix, parsed.tree) for fix in finding.fixes)]
     return any(parsed.suppressed(one.code, one.span) for one in reported)
+
+
+def idle_suppressions(analysis: Analysis, options: Options) -> Iterator[tuple[int, str]]:
+    """``(line, why)`` of the comments that silence nothing.
+
+    Of a codemod that has not been asked nothing is known, and neither is anything where one has failed.
+    """
+    parsed = analysis.source
+    comments = parsed.suppressions
+    yield from comments.without_effect
+    needed: set[tuple[int, str]] = set()
+    for finding in analysis.findings if comments.by_line else ():
+        for one in (finding, *(placed(finding, fix, parsed.tree) for fix in finding.fixes)):
+            needed |= {(line, one.code) for line in parsed.lines_that_speak_for(one.span)}
+    for line, names in comments.by_line:
+        for name in sorted(names or ()):
+            if name not in options.catalog.names:
+                yield line, f"there is no codemod {name!r}{near_miss(name, options.catalog.names)}"
+            elif name in options.selected and (line, name) not in needed and not analysis.problems:
+                yield line, f"`ignore[{name}]` silences nothing"
+        whole = names is None and options.selected == options.catalog.names and not analysis.problems
+        if whole and not any(at == line for at, _ in needed):
+            yield line, "`ignore` silences nothing"
 
 
 def identity_of(finding: Finding, analysis: Analysis) -> tuple[str, str]:

@@ -119,6 +119,8 @@ def open_for(options: Options, repository: str | None, *, with_fixes: bool) -> C
         options.unsafe_fixes,
         options.min_severity,
         options.settings.max_file_size,
+        options.settings.per_file_ignores,
+        options.settings.root if options.settings.per_file_ignores else None,
         with_fixes,
     ]
     return Cache(folder, traces.digest(json.dumps(asked).encode()))

@@ -15,20 +15,31 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Effect, Finding, Unanalysed, UnknownFunction
-from gradfix.pipeline.analysis import Analysis, analyse, by_key, is_elsewhere, problem_of, reported_by
+from gradfix.pipeline.analysis import (
+    Analysis,
+    analyse,
+    by_key,
+    idle_suppressions,
+    is_elsewhere,
+    problem_of,
+    reported_by,
+)
 from gradfix.pipeline.choosing import choose_fix, choose_fixes, is_allowed, resolve
 from gradfix.pipeline.mended import Tally
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions, prepare
 from gradfix.pipeline.placing import placed
-from gradfix.pipeline.proving import Candidate, FixKey, prove, servers_kept, time_budget, with_environment
+from gradfix.pipeline.proving import Candidate, FixKey, prove, servers_kept, time_budget, with_environments
 from gradfix.pipeline.results import Attempt, FileReport, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.project import configuration, source, traces
 from gradfix.project.source import Problem, Source
 from gradfix.system import interrupts, progress
 from gradfix.system.parallel import WORTH_PROCESSES, for_each
+
+if TYPE_CHECKING:
+    from gradfix.pipeline.cache import Cache
 
 __all__ = [
     "Options",
@@ -38,6 +49,7 @@ __all__ = [
     "check_text",
     "diagnosed",
     "findings",
+    "in_force",
     "offers",
     "patch",
     "patch_of",
@@ -51,6 +63,8 @@ __all__ = [
 class _Loaded(NamedTuple):
     path: str
     data: bytes
+    options: Options
+    """Those under its own configuration."""
 
 
 class _Loading(NamedTuple):
@@ -64,11 +78,16 @@ class _Loading(NamedTuple):
 
 def _load(paths: Sequence[str], options: Options) -> _Loading:
     traces.look_again()
-    listing = configuration.find_files(paths, options.settings)
+    listing = options.files(paths)
     problems = [*options.catalog.problems, *listing.problems]
     loaded: list[_Loaded] = []
     for listed in listing.files:
-        limit = options.settings.max_file_size
+        own = options.under(listed.settings)
+        if isinstance(own, Refusal):
+            file = listed.settings.file or ""
+            problems.append(Problem(file, own.message.removeprefix(f"{file}: ")))
+            continue
+        limit = own.settings.max_file_size
         data = source.load(listed.path, limit)
         if isinstance(data, Problem):
             problems.append(data)
@@ -77,14 +96,14 @@ def _load(paths: Sequence[str], options: Options) -> _Loading:
         elif (problem := source.too_large(listed.path, data, limit)) is not None:
             problems.append(problem)  # It is let go at once: many of them are more than memory holds.
         else:
-            loaded.append(_Loaded(listed.path, data))
-    return _Loading(tuple(loaded), tuple(problems), len(listing.files), listing.empty)
+            loaded.append(_Loaded(listed.path, data, own))
+    return _Loading(tuple(loaded), tuple(dict.fromkeys(problems)), len(listing.files), listing.empty)
 
 
 def check(paths: Sequence[str], options: Options) -> Report:
     """The findings in ``paths``, each with the fix that ``apply`` would choose for it."""
     loading = _load(paths, options)
-    reports = _reports(paths, loading, options, with_fixes=True)
+    reports = _reports(paths, loading, with_fixes=True)
     with_content = tuple(report for report in reports if not report.silent)
     return Report(with_content, loading.problems, loading.checked, loading.empty)
 
@@ -93,33 +112,45 @@ def check_text(path: str, data: bytes, options: Options) -> FileReport:
     """The findings in what is to be the content of the file at ``path``, as :func:`check` has them."""
     traces.look_again()
     with traces.on_behalf_of(os.path.abspath(path)):
-        return _look(_Loaded(path, data), options, with_fixes=True)
+        return _look(_Loaded(path, data, options), with_fixes=True)
 
 
 GARBAGE = 200_000
 """Garbage is looked for where so many objects are left of files, rather than among those of a run."""
 
 
-def _reports(
-    paths: Sequence[str], loading: _Loading, options: Options, *, with_fixes: bool
-) -> list[FileReport]:
+def in_force(paths: Sequence[str], options: Options) -> tuple[Options, ...]:
+    """The options under every configuration that holds for a file of ``paths``, each once."""
+    found = [
+        options.under(settings)
+        for settings in dict.fromkeys(one.settings for one in options.files(paths).files)
+    ]
+    return tuple(one for one in found if isinstance(one, Options)) or (options,)
+
+
+def _reports(paths: Sequence[str], loading: _Loading, *, with_fixes: bool) -> list[FileReport]:
     """What there is to say of each file, as it is known from another time or as it is found out now."""
-    kept = None
-    if options.cached and loading.files:
+    kept: dict[int, Cache | None] = {}
+    if any(file.options.cached for file in loading.files):
         from gradfix.pipeline import cache
 
-        kept = cache.open_for(options, configuration.repository(paths), with_fixes=with_fixes)
+        repository = configuration.repository(paths)
+        different = {id(file.options): file.options for file in loading.files}
+        kept = {key: cache.open_for(one, repository, with_fixes=with_fixes) for key, one in different.items()}
 
     def look(file: _Loaded) -> FileReport:
         with traces.on_behalf_of(os.path.abspath(file.path)):
-            report = _look(file, options, with_fixes=with_fixes)
-        if kept is not None:
-            kept.put(file.path, file.data, report)
+            report = _look(file, with_fixes=with_fixes)
+        if (entries := kept.get(id(file.options))) is not None:
+            entries.put(file.path, file.data, report)
         if gc.isenabled() and gc.get_count()[0] > GARBAGE:
             gc.collect(0)
         return report
 
-    known = [kept.get(file.path, file.data) if kept is not None else None for file in loading.files]
+    known = [
+        None if (entries := kept.get(id(file.options))) is None else entries.get(file.path, file.data)
+        for file in loading.files
+    ]
     unknown = [file for file, report in zip(loading.files, known) if report is None]
     found = iter(for_each(look, unknown, _lost, weight=lambda file: len(file.data)))
     return [next(found) if report is None else report for report in known]
@@ -130,8 +161,9 @@ def _lost(file: _Loaded) -> FileReport:
     return FileReport(file.path, problems=(Problem(file.path, died, "internal-error"),))
 
 
-def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
+def _look(file: _Loaded, *, with_fixes: bool) -> FileReport:
     """The findings in one file, with or without the choice of a fix for each."""
+    options = file.options
     parsed = source.parse(file.path, file.data, options.settings.max_file_size)
     if isinstance(parsed, Problem):
         return FileReport(file.path, problems=(parsed,))
@@ -142,7 +174,7 @@ def _look(file: _Loaded, options: Options, *, with_fixes: bool) -> FileReport:
     reported = tuple(Reported(finding) for finding in findings)
     problems = analysis.problems
     unseen, unknown = _not_known(analysis)
-    notes: list[str] = []
+    notes = [f"line {line}: {why}" for line, why in sorted(idle_suppressions(analysis, options))]
     if with_fixes and any(finding.fixes for finding in findings):
         try:
             reported = tuple(filter(_worth_telling, choose_fixes(analysis, findings, options, notes)))
@@ -173,17 +205,16 @@ def _worth_telling(reported: Reported) -> bool:
 def plan(paths: Sequence[str], options: Options) -> Plan:
     """What is to be written for ``paths``: for every file the fixes that hold. Nothing is written here."""
     loading = _load(paths, options)
-    reports = _reports(paths, loading, options, with_fixes=False)
+    reports = _reports(paths, loading, with_fixes=False)
     with_content = [(file, report) for file, report in zip(loading.files, reports) if not report.silent]
-    repairable = [
-        file.path for file, report in with_content if any(one.finding.fixes for one in report.findings)
-    ]
+    repairable = [file for file, report in with_content if any(one.finding.fixes for one in report.findings)]
     fixable = len(repairable)
-    options = with_environment(repairable, options)
+    equipped = with_environments([(file.path, file.options) for file in repairable])
+    chosen = {file.path: one for file, one in zip(repairable, equipped)}
     with servers_kept() if options.verify and fixable else nullcontext():
         progress.of(len(with_content))
         files = for_each(
-            lambda one: _plan_file(*one, options),
+            lambda one: _plan_file(*one, chosen.get(one[0].path, one[0].options)),
             with_content,
             lambda one: Repaired(
                 one[0].path, one[0].data, one[0].data, one[1].text, problems=_lost(one[0]).problems

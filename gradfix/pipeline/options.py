@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,6 +53,12 @@ class RequestedOptions:
     """Further folders of codemods."""
     allow_unsandboxed: bool = False
     cached: bool = False
+    config: str | None = None
+    """The file whose configuration holds for all files, in place of each file's own."""
+    exclude: tuple[str, ...] | None = None
+    """Patterns as in ``.gitignore``, which count from the current folder."""
+    force_exclude: bool = False
+    """Whether what is excluded is left out also where it is named."""
     attempted: Callable[[str, int, Attempt], None] | None = None
     """Called when a fix has been run: with the file, the number of the attempt there (from 1), and the
     attempt; in the process that ran it."""
@@ -66,6 +72,7 @@ class Options:
     selected: frozenset[str]
     """The names of the codemods that report; a fix is held against all of them."""
     settings: configuration.Settings
+    """The configuration; that of the files' common folder where each has its own."""
     unsafe_fixes: bool = False
     min_severity: Severity = Severity.WARNING
     """Findings that are less bad are not reported; a fix is held against all of them."""
@@ -86,6 +93,44 @@ class Options:
     """Verify even where no sandbox is to be had."""
     cached: bool = False
     """Whether what was found in a file is kept for the next time."""
+    requested: RequestedOptions | None = None
+    """What is asked for over each file's own configuration; ``None`` where one holds for all files."""
+    known: dict[configuration.Settings, Options | Refusal] = field(default_factory=dict, compare=False)
+    """The options under the configurations that have been met."""
+    exclude: tuple[str, ...] | None = None
+    force_exclude: bool = False
+    ignored: dict[str, frozenset[str]] = field(default_factory=dict, compare=False)
+
+    def under(self, settings: configuration.Settings) -> Options | Refusal:
+        """The options for files whose configuration is ``settings``."""
+        if self.requested is None or settings == self.settings:
+            return self
+        if settings not in self.known:
+            self.known[settings] = _combined(settings, self.requested, self.catalog)
+        return self.known[settings]
+
+    def files(self, paths: Sequence[str]) -> configuration.Listing:
+        """The files that ``paths`` mean, each with its configuration."""
+        known = self.settings if self.requested is None else configuration.Configurations()
+        return configuration.find_files(paths, known, self.exclude, force_exclude=self.force_exclude)
+
+    def leaves_out(self, path: str) -> bool:
+        """Whether a file that is named is left out, since it is excluded."""
+        force = self.force_exclude or self.settings.force_exclude
+        return force and configuration.is_excluded(path, self.settings, self.exclude)
+
+    def reports(self, name: str, path: str) -> bool:
+        """Whether the codemod ``name`` is to report in the file at ``path``."""
+        if name not in self.selected:
+            return False
+        if not self.settings.per_file_ignores:
+            return True
+        if path not in self.ignored:
+            named = configuration.ignored_in(path, self.settings)
+            ignored = self.catalog.select(named, ()) if named else frozenset()
+            self.ignored[path] = frozenset() if isinstance(ignored, str) else ignored
+        return name not in self.ignored[path]
+
     attempted: Callable[[str, int, Attempt], None] | None = None
     """Called when a fix has been run, see :class:`RequestedOptions`."""
 
@@ -107,10 +152,24 @@ def prepare(
 
     ``scripts`` are the files that are run, where the configuration is that of other paths.
     """
-    settings = configuration.settings_for(paths) if configured else configuration.Settings()
+    if requested.config is not None:
+        settings = configuration.settings_of(requested.config)
+    else:
+        settings = configuration.settings_for(paths) if configured else configuration.Settings()
     if isinstance(settings, Problem):
         return Refusal(f"{settings.path}: {settings.message}")
-    codemods = catalog.load(requested.codemods)
+    known = catalog.load(requested.codemods)
+    refusal = _unusable_command(paths if scripts is None else scripts, requested)
+    options = refusal or _combined(settings, requested, known)
+    if isinstance(options, Refusal) or requested.config is not None or not configured:
+        return options
+    return replace(options, requested=requested)
+
+
+def _combined(
+    settings: configuration.Settings, requested: RequestedOptions, codemods: catalog.Catalog
+) -> Options | Refusal:
+    """What is asked for over the configuration ``settings``."""
     select = settings.select if requested.select is None else requested.select
     ignore = settings.ignore if requested.ignore is None else requested.ignore
     selected = codemods.select(select, ignore)
@@ -126,9 +185,10 @@ def prepare(
     interpreter = _named_interpreter(requested, settings)
     if isinstance(interpreter, Refusal):
         return interpreter
-    refusal = _unusable_command(paths if scripts is None else scripts, requested) or _unusable_settings(
-        settings
-    )
+    ignored = [name for _, names in settings.per_file_ignores for name in names]
+    if isinstance(unknown := codemods.select(ignored, ()), str):
+        return Refusal(f"{settings.file}: per-file-ignores: {unknown}")
+    refusal = _unusable_settings(settings)
     if refusal is not None:
         return refusal
     return Options(
@@ -151,6 +211,8 @@ def prepare(
         unproved=requested.unproved,
         allow_unsandboxed=requested.allow_unsandboxed,
         cached=requested.cached,
+        exclude=requested.exclude,
+        force_exclude=requested.force_exclude,
         attempted=requested.attempted,
     )
 
@@ -212,7 +274,7 @@ def _unusable_settings(settings: configuration.Settings) -> Refusal | None:
 
 def configured_in(settings: configuration.Settings) -> Path:
     """The folder of the configuration."""
-    return Path(os.path.dirname(os.path.abspath(settings.file or "")))
+    return Path(settings.root or os.path.abspath(os.curdir))
 
 
 def read_by_runs(settings: configuration.Settings, *, ask: bool = False) -> list[tuple[str, Verdict]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -167,12 +167,25 @@ def limits_of(options: Options) -> Limits:
 
 def with_environment(paths: Iterable[str], options: Options) -> Options:
     """The options with the interpreter of an environment for these scripts, if one is asked for."""
-    chosen = [Path(path) for path in paths]
-    if options.environment is None or options.interpreter is not None or not chosen or not options.verify:
-        return options
+    return next(iter(with_environments([(path, options) for path in paths])), options)
+
+
+def with_environments(scripts: Sequence[tuple[str, Options]]) -> list[Options]:
+    """The options of each script, with the interpreter of one environment for all that need it."""
+    needy = [
+        (Path(path), options.environment)
+        for path, options in scripts
+        if options.environment is not None and options.interpreter is None and options.verify
+    ]
+    if not needy:
+        return [options for _, options in scripts]
     from gradfix.verify.interpreter import Interpreter
 
-    return replace(options, interpreter=Interpreter(options.environment(chosen), "--env"))
+    built = Interpreter(needy[0][1]([path for path, _ in needy]), "--env")
+    return [
+        options if options.interpreter is not None else replace(options, interpreter=built)
+        for _, options in scripts
+    ]
 
 
 def servers_kept() -> AbstractContextManager[None]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from gradfix.core.codemod import Finding, Fix, Unanalysed, UnknownFunction
+from gradfix.core.codemod import Applicability, Finding, Fix, Unanalysed, UnknownFunction
 from gradfix.project.source import Problem, split_lines
 
 if TYPE_CHECKING:
@@ -173,9 +173,30 @@ class _Run(Generic[_File]):
         return tuple(place for file in self.files for place in file.unanalysed)
 
 
+class Count(NamedTuple):
+    """How often a mistake was found."""
+
+    code: str
+    number: int
+    fixable: int
+    """For how many of them there is a fix that needs no leave."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report(_Run[FileReport]):
     """What ``check`` found."""
+
+    @property
+    def counts(self) -> list[Count]:
+        """How often each mistake was found, the most frequent first."""
+        found = Counter(one.finding.code for one in self.findings)
+        fixable = Counter(
+            one.finding.code
+            for one in self.findings
+            if one.fix is not None and one.fix.applicability is Applicability.SAFE
+        )
+        ordered = sorted(found, key=lambda code: (-found[code], code))
+        return [Count(code, found[code], fixable[code]) for code in ordered]
 
     @property
     def findings(self) -> tuple[Reported, ...]:

@@ -14,7 +14,7 @@ from gradfix.pipeline.choosing import resolve
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.proving import command_for, limits_of, servers_kept, time_budget, with_environment
 from gradfix.pipeline.results import Judged
-from gradfix.project import configuration, source
+from gradfix.project import source
 from gradfix.project.source import Problem, Source
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _pairs(before: str, after: str, options: Options) -> Iterator[tuple[Source |
     if not os.path.isdir(before):
         yield _parsed(before, options), _parsed(after, options)
         return
-    for listed in configuration.find_files([before], options.settings).files:
+    for listed in options.files([before]).files:
         mate = os.path.join(after, os.path.relpath(listed.path, before))
         old = source.load(listed.path)
         if isinstance(old, Problem) or not source.can_matter(old):

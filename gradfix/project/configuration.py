@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from gradfix.core.codemod import Severity
 from gradfix.project.source import MAX_BYTES, Problem
@@ -72,8 +72,14 @@ class Settings:
     """Findings that are less bad are not reported."""
     max_file_size: int = MAX_BYTES
     """In bytes."""
+    force_exclude: bool = False
+    """Whether ``exclude`` holds for files that are named, too."""
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Pairs of a pattern as in ``.gitignore`` and the codemods that do not report in what it matches."""
     file: str | None = field(default=None, metadata={"key": False})
     """The ``pyproject.toml`` that this was read from."""
+    root: str | None = field(default=None, metadata={"key": False})
+    """The folder that its patterns and paths count from."""
 
 
 class Listed(NamedTuple):
@@ -83,6 +89,8 @@ class Listed(NamedTuple):
     """As it is shown to people."""
     named: bool
     """Whether it was an argument itself, rather than found below one."""
+    settings: Settings
+    """The configuration that holds for it."""
 
 
 class Listing(NamedTuple):
@@ -98,29 +106,63 @@ class Listing(NamedTuple):
 
 
 def settings_for(paths: Sequence[str]) -> Settings | Problem:
-    """The configuration for ``paths``: of the nearest ``pyproject.toml`` that has ``[tool.gradfix]``.
+    """The configuration of the deepest folder that holds all of ``paths``; see :class:`Configurations`."""
+    return Configurations().of(_common_folder(paths))
 
-    The search begins at the deepest folder that holds all of ``paths`` and ends at the root of its
-    git repository: what lies above is another project's.
+
+class Configurations:
+    """The configuration of each folder: of the nearest ``pyproject.toml`` that has ``[tool.gradfix]``.
+
+    The search ends at the root of the folder's git repository: what lies above is another project's. The
+    nearest one counts alone; it is not merged with those around it.
     """
-    start = _common_folder(paths)
-    root = repository_root(start)
-    for folder in _upwards(start, root):
-        file = os.path.join(folder, "pyproject.toml")
-        try:
-            data = files.read(file, _LONGEST_CONFIGURATION)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            return Problem(_shown(file), files.describe_error(error))
-        if b"gradfix" in data:
-            settings = _settings(file, data)
-            if settings is not None:
-                return settings
-    return Settings()
+
+    def __init__(self, everywhere: Settings | None = None) -> None:
+        """``everywhere`` is the configuration of all folders, if it is stated."""
+        self._everywhere = everywhere
+        self._known: dict[str, Settings | Problem] = {}
+
+    def of(self, folder: str) -> Settings | Problem:
+        """The configuration of what lies in ``folder``, a real path."""
+        if self._everywhere is not None:
+            return self._everywhere
+        if folder not in self._known:
+            self._known[folder] = self._nearest(folder)
+        return self._known[folder]
+
+    def _nearest(self, folder: str) -> Settings | Problem:
+        found = _settings_in(folder)
+        if found is not None:
+            return found
+        above = os.path.dirname(folder)
+        outermost = above == folder or os.path.exists(os.path.join(folder, ".git"))
+        return Settings() if outermost else self.of(above)
 
 
-def _settings(file: str, data: bytes) -> Settings | Problem | None:
+def _settings_in(folder: str) -> Settings | Problem | None:
+    """What the ``pyproject.toml`` of ``folder`` says, if there is one, and it says anything."""
+    file = os.path.join(folder, "pyproject.toml")
+    try:
+        data = files.read(file, _LONGEST_CONFIGURATION)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return Problem(_shown(file), files.describe_error(error))
+    return _settings(file, data, folder) if b"gradfix" in data else None
+
+
+def settings_of(file: str) -> Settings | Problem:
+    """The configuration in ``file``, which the user has named: its patterns and paths count from the current
+    folder, as they would on the command line."""
+    try:
+        data = files.read(file, _LONGEST_CONFIGURATION)
+    except OSError as error:
+        return Problem(file, files.describe_error(error))
+    settings = _settings(os.path.abspath(file), data, os.path.realpath(os.curdir))
+    return Problem(file, "has no table [tool.gradfix]") if settings is None else settings
+
+
+def _settings(file: str, data: bytes, root: str) -> Settings | Problem | None:
     """The settings in the ``pyproject.toml`` with the bytes ``data``; ``None`` if it has no such table."""
     import tomllib
 
@@ -133,17 +175,17 @@ def _settings(file: str, data: bytes) -> Settings | Problem | None:
         return None
     if not isinstance(table, dict):
         return Problem(shown, "tool.gradfix must be a table")
-    return _settings_from(table, file, shown)
+    return _settings_from(table, root, shown)
 
 
-def _settings_from(table: Mapping[str, object], file: str, shown: str) -> Settings | Problem:
+def _settings_from(table: Mapping[str, object], root: str, shown: str) -> Settings | Problem:
     known = {item.name.replace("_", "-"): item for item in fields(Settings) if item.metadata.get("key", True)}
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key == "bot":  # A table of its own, which the bot reads, from the base branch only.
             continue
         if key == "verify":
-            verification = _verification_from(value, os.path.dirname(file), shown)
+            verification = _verification_from(value, root, shown)
             if isinstance(verification, Problem):
                 return verification
             values["verify"] = verification
@@ -152,6 +194,11 @@ def _settings_from(table: Mapping[str, object], file: str, shown: str) -> Settin
             return Problem(shown, "tool.gradfix.python has moved: write it as tool.gradfix.verify.python")
         if key not in known:
             return Problem(shown, f"unknown key {key!r} in [tool.gradfix]{near_miss(key, known)}")
+        if key == "per-file-ignores":
+            if not _is_table_of_lists(value):
+                return Problem(shown, f"tool.gradfix.{key} must be a table of patterns and lists of strings")
+            values[known[key].name] = tuple((pattern, tuple(names)) for pattern, names in value.items())
+            continue
         kind, accepted = _accepts(known[key].default, value)
         if not accepted:
             return Problem(shown, f"tool.gradfix.{key} must be {kind}")
@@ -160,7 +207,13 @@ def _settings_from(table: Mapping[str, object], file: str, shown: str) -> Settin
         elif isinstance(value, str):
             value = Severity(value)
         values[known[key].name] = value
-    return Settings(**values, file=shown)
+    return Settings(**values, file=shown, root=root)
+
+
+def _is_table_of_lists(value: object) -> TypeGuard[dict[str, list[str]]]:
+    return isinstance(value, dict) and all(
+        isinstance(one, list) and all(isinstance(item, str) for item in one) for one in value.values()
+    )
 
 
 def _verification_from(table: object, folder: str, shown: str) -> Verification | Problem:
@@ -277,14 +330,27 @@ def _shown(path: str) -> str:
 # ---------------------------------------------------------------------------- files
 
 
-def find_files(paths: Sequence[str], settings: Settings = Settings()) -> Listing:
+def find_files(
+    paths: Sequence[str],
+    settings: Settings | Configurations = Settings(),
+    exclude: Sequence[str] | None = None,
+    *,
+    force_exclude: bool = False,
+) -> Listing:
     """The files that ``paths`` mean: files as they are given, folders for the Python files below.
+
+    Args:
+        settings: The configuration of every file, or what knows that of each.
+        exclude: Patterns in place of those of the configuration; they count from the current folder.
+        force_exclude: Leave out what is excluded also where it is named.
 
     A walk leaves out what git ignores, what the configuration excludes, and folders that hold no
     source of the project (environments, caches, builds). It does not follow links to folders, nor
     links to files outside of the project (:func:`_root`): its configuration is not theirs. A file that
     is reached in several ways is listed once.
     """
+    known = settings if isinstance(settings, Configurations) else Configurations(settings)
+    excluding = _Excluding(known, _of_command_line(exclude))
     found: dict[str, Listed] = {}
     problems: list[Problem] = []
     empty: list[str] = []
@@ -293,20 +359,41 @@ def find_files(paths: Sequence[str], settings: Settings = Settings()) -> Listing
             problems.append(Problem(path, "no such file or directory"))
             continue
         if not os.path.isdir(path):
-            known = found.get(real := os.path.realpath(path))
-            if known is None or not known.named:
-                found[real] = Listed(_plain(path), named=True)
+            before = found.get(real := os.path.realpath(path))
+            own = known.of(os.path.dirname(real))
+            if isinstance(own, Problem):
+                problems.append(own)
+            elif (force_exclude or own.force_exclude) and excluding.named(real, own):
+                continue
+            elif before is None or not before.named:
+                found[real] = Listed(_plain(path), named=True, settings=own)
             continue
-        below = list(_walk(path, settings, problems))
-        for real, shown in below:
-            found.setdefault(real, Listed(shown, named=False))
-        if not below:
+        if force_exclude and excluding.names_folder(os.path.realpath(path)):
+            continue
+        failed = len(problems)
+        below = list(_walk(path, excluding, problems))
+        for real, shown, own in below:
+            found.setdefault(real, Listed(shown, named=False, settings=own))
+        if not below and len(problems) == failed:
             empty.append(path)
     return Listing(
         files=tuple(sorted(found.values(), key=lambda listed: listed.path)),
         problems=tuple(dict.fromkeys(problems)),
         empty=tuple(empty),
     )
+
+
+def is_excluded(path: str, settings: Settings, exclude: Sequence[str] | None = None) -> bool:
+    """Whether the file at ``path``, or a folder around it, is excluded; see :func:`find_files`."""
+    return _Excluding(Configurations(settings), _of_command_line(exclude)).named(
+        os.path.realpath(path), settings
+    )
+
+
+def _of_command_line(exclude: Sequence[str] | None) -> _Rules | None:
+    if exclude is None:
+        return None
+    return _Rules(_base(os.path.realpath(os.curdir)), _spec(exclude), None)
 
 
 def _plain(path: str) -> str:
@@ -340,15 +427,40 @@ def _root(settings: Settings, folder: str) -> str:
 
     That is the folder of the configuration, else the git repository, else what is walked itself.
     """
-    root = os.path.dirname(os.path.realpath(settings.file)) if settings.file else repository_root(folder)
+    root = os.path.realpath(settings.root) if settings.root else repository_root(folder)
     return root if root and _base(folder).startswith(_base(root)) else folder
 
 
-def _walk(argument: str, settings: Settings, problems: list[Problem]) -> Iterator[tuple[str, str]]:
-    """``(real path, shown path)`` of the Python files below the folder ``argument``."""
+class _Excluding(NamedTuple):
+    """What the configurations exclude, or the command line in their place."""
+
+    known: Configurations
+    instead: _Rules | None
+
+    def by(self, settings: Settings) -> _Rules | None:
+        return self.instead or _excluded(settings)
+
+    def names_folder(self, real: str) -> bool:
+        """Whether a folder, or one around it, is excluded."""
+        settings = self.known.of(real)
+        return isinstance(settings, Settings) and self.named(os.path.join(real, ""), settings)
+
+    def named(self, real: str, settings: Settings) -> bool:
+        """Whether a file, or a folder around it, is excluded."""
+        rules = self.by(settings)
+        return rules is not None and _left_out(real, None, rules)
+
+
+def _walk(
+    argument: str, excluding: _Excluding, problems: list[Problem]
+) -> Iterator[tuple[str, str, Settings]]:
+    """``(real path, shown path, configuration)`` of the Python files below the folder ``argument``."""
     real_root = os.path.realpath(argument)
-    project = _base(_root(settings, real_root))
-    excluded = _excluded(settings)
+    outermost = excluding.known.of(real_root)
+    if isinstance(outermost, Problem):
+        problems.append(outermost)
+        return
+    project = _base(_root(outermost, real_root))
     rules = _outer_rules(real_root, problems)
     shown_root = _plain(os.path.join(argument, ""))
     stack = [(os.path.join(real_root, ""), "" if shown_root == "." else shown_root, rules)]
@@ -360,6 +472,11 @@ def _walk(argument: str, settings: Settings, problems: list[Problem]) -> Iterato
         except OSError as error:
             problems.append(Problem(shown or argument, f"cannot be read: {error.strerror}"))
             continue
+        settings = excluding.known.of(real.rstrip(os.sep) or os.sep)
+        if isinstance(settings, Problem):
+            problems.append(settings)  # How this is to be looked at is not known.
+            continue
+        excluded = excluding.by(settings)
         names = {entry.name for entry in entries}
         if not names.isdisjoint(_ENVIRONMENTS) and len(real) > len(real_root) + 1:
             continue
@@ -373,12 +490,14 @@ def _walk(argument: str, settings: Settings, problems: list[Problem]) -> Iterato
                 stack.append((f"{real}{name}{os.sep}", f"{shown}{name}{os.sep}", rules))
             elif name.endswith(".py") and not _left_out(f"{real}{name}", rules, excluded):
                 if entry.is_file(follow_symlinks=False):
-                    yield f"{real}{name}", f"{shown}{name}"
+                    yield f"{real}{name}", f"{shown}{name}", settings
                 # Emacs locks a file by a dangling link, .#name.
                 elif not (os.path.isdir(f"{real}{name}") or name.startswith(".#")) and entry.is_symlink():
                     target = os.path.realpath(f"{real}{name}")
                     if _base(os.path.dirname(target)).startswith(project):
-                        yield target, _shown(target) if os.path.exists(target) else f"{shown}{name}"
+                        own = excluding.known.of(os.path.dirname(target))
+                        at = _shown(target) if os.path.exists(target) else f"{shown}{name}"
+                        yield target, at, settings if isinstance(own, Problem) else own
 
 
 def _left_out(path: str, rules: _Rules | None, excluded: _Rules | None) -> bool:
@@ -391,10 +510,18 @@ def _left_out(path: str, rules: _Rules | None, excluded: _Rules | None) -> bool:
 
 
 def _excluded(settings: Settings) -> _Rules | None:
-    if not settings.exclude or settings.file is None:
+    if not settings.exclude or settings.root is None:
         return None
-    folder = os.path.dirname(os.path.realpath(settings.file))
-    return _Rules(_base(folder), _spec(settings.exclude), None)
+    return _Rules(_base(os.path.realpath(settings.root)), _spec(settings.exclude), None)
+
+
+def ignored_in(path: str, settings: Settings) -> frozenset[str]:
+    """The names under ``per-file-ignores`` of ``settings`` that do not report in the file at ``path``."""
+    if not settings.per_file_ignores or settings.root is None:
+        return frozenset()
+    name = os.path.relpath(os.path.realpath(path), os.path.realpath(settings.root)).replace(os.sep, "/")
+    matching = (names for pattern, names in settings.per_file_ignores if _spec([pattern]).match_file(name))
+    return frozenset(name for names in matching for name in names)
 
 
 def _outer_rules(folder: str, problems: list[Problem]) -> _Rules | None:

@@ -46,6 +46,8 @@ class Suppressions(NamedTuple):
     whole_file: bool = False
     by_line: tuple[tuple[int, frozenset[str] | None], ...] = ()
     """``(line, names)``; ``None`` in the place of names silences every codemod on that line."""
+    without_effect: tuple[tuple[int, str], ...] = ()
+    """``(line, why)`` of the comments that silence nothing whatever is found."""
 
     def cover(self, name: str, lines: frozenset[int]) -> bool:
         """Whether a finding of the codemod ``name`` that concerns any of ``lines`` is silenced."""
@@ -87,7 +89,11 @@ class Source:
         """
         if not (self.suppressions.whole_file or self.suppressions.by_line):
             return False
-        return self.suppressions.cover(name, _lines_of_statement(self.tree, span.line) | {span.line})
+        return self.suppressions.cover(name, self.lines_that_speak_for(span))
+
+    def lines_that_speak_for(self, span: Span) -> frozenset[int]:
+        """The lines on which a comment about a finding at ``span`` may stand."""
+        return _lines_of_statement(self.tree, span.line) | {span.line}
 
     @cached_property
     def lossless(self) -> bool:
@@ -259,22 +265,29 @@ def _looks_like_python_3_6(text: str) -> bool:
 
 
 _COMMENT = re.compile(r"gradfix:\s*(ignore-file|ignore)(?![\w-])(?:\s*\[([^\]]*)\])?")
+_NEARLY = re.compile(r"#\s*gradfix:\s*(\S+)")
 
 
 def _suppressions(lines: tuple[str, ...], first_code_line: int) -> Suppressions:
     by_line: list[tuple[int, frozenset[str] | None]] = []
+    without_effect: list[tuple[int, str]] = []
     for token in _comments(lines):
         match = _COMMENT.search(token.string)
         if match is None:
+            if nearly := _NEARLY.match(token.string):
+                why = f"`gradfix: {nearly[1]}` is no suppression"
+                known = "write `ignore`, `ignore[NAME]` or `ignore-file`"
+                without_effect.append((token.start[0], f"{why}: {known}"))
             continue
         if match[1] == "ignore-file":
             # Only above the code: further down it reads like a remark about its own line.
             if token.start[0] < first_code_line:
                 return Suppressions(whole_file=True)
+            without_effect.append((token.start[0], "`ignore-file` silences the file only above its code"))
             continue
         names = None if match[2] is None else frozenset(re.split(r"[\s,]+", match[2].strip()))
         by_line.append((token.start[0], names))
-    return Suppressions(by_line=tuple(by_line))
+    return Suppressions(by_line=tuple(by_line), without_effect=tuple(without_effect))
 
 
 def _comments(lines: tuple[str, ...]) -> list[tokenize.TokenInfo]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradfix.core.codemod import Severity
+from gradfix.core.codemod import Codemod, Severity
 from gradfix.core.span import Span
 from gradfix.pipeline import certificate
-from gradfix.pipeline.results import Attempt, FileReport, Judged, Plan, Repaired, Report, Reported
+from gradfix.pipeline.results import Attempt, Count, FileReport, Judged, Plan, Repaired, Report, Reported
 from gradfix.project.source import Problem, character_column, split_lines
 from gradfix.report import addresses
 from gradfix.system.printable import encodable
@@ -43,6 +43,26 @@ def entries_with_text(report: Report) -> Iterator[tuple[FindingData, str]]:
     for file in report.files:
         for one in findings_of(file):
             yield one, file.text
+
+
+def of_codemods(known: Iterable[Codemod]) -> str:
+    """``list`` as an array of ``{code, severity, summary, documentation}``."""
+    return dump(
+        [
+            {
+                "code": one.name,
+                "severity": one.severity,
+                "summary": one.summary,
+                "documentation": one.documentation,
+            }
+            for one in known
+        ]
+    )
+
+
+def of_counts(counts: Sequence[Count]) -> str:
+    """``check --statistics`` as an array of ``{code, count, fixable}``."""
+    return dump([{"code": one.code, "count": one.number, "fixable": one.fixable} for one in counts])
 
 
 def of_file(report: FileReport) -> list[_Json]:

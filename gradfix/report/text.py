@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gradfix.pipeline.journal import Undone
     from gradfix.verify.evidence import Evidence
 
+MOST_CHANGED = 12
+"""Changed lines that `check` shows of one fix."""
 SHORTEST = 40
 """Columns that wrapped prose has at least."""
 
@@ -42,6 +44,25 @@ class Text:
         """Every finding of ``check``."""
         for file in report.files:
             yield from self._findings(file.path, file.text, file.findings)
+
+    def concise(self, report: Report) -> Iterator[str]:
+        """Every finding of ``check`` on a line of its own; ``[*]`` marks what ``apply`` has a fix for."""
+        for file in report.files:
+            lines = split_lines(file.text) if file.findings else ()
+            for finding, fix, *_ in file.findings:
+                mark = " [*]" if fix is not None and fix.applicability is Applicability.SAFE else ""
+                wording = f"{finding.severity}: {finding.message}" if finding.severity else finding.message
+                yield f"{self._head(file.path, lines, finding)}{mark} {printable(wording)}\n"
+
+    def statistics(self, report: Report) -> Iterator[str]:
+        """How often each mistake was found, the most frequent first."""
+        counted = report.counts
+        width = max((len(str(one.number)) for one in counted), default=0)
+        longest = max((len(one.code) for one in counted), default=0)
+        for one in counted:
+            fixable = f"  {one.fixable} fixable with `gradfix apply`" if one.fixable else ""
+            code = self._paint(f"{one.code:<{longest}}" if fixable else one.code, _BOLD)
+            yield f"{one.number:>{width}}  {code}{fixable}\n"
 
     def plan(self, plan: Plan, *, in_full: bool) -> Iterator[str]:
         """Every rewrite, why it was made, and the verdict of running both versions; then what is left.
@@ -137,14 +158,16 @@ class Text:
             yield f"\n{do} it with: {printable(explanation.apply)}\n"
 
     def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
-        lines = split_lines(text) if findings else ()
         for reported in findings:
-            yield "".join(f"{line}\n" for line in (*self._finding(path, lines, reported), ""))
+            yield "".join(f"{line}\n" for line in (*self._finding(path, text, reported), ""))
 
-    def _finding(self, path: str, lines: Sequence[str], reported: Reported) -> Iterator[str]:
+    def _finding(self, path: str, text: str, reported: Reported) -> Iterator[str]:
+        lines = split_lines(text)
         yield from self._why(path, lines, reported.finding)
         margin = _margin(lines, reported.finding)
         yield self._point(margin, _described(reported))
+        if reported.fixed_text is not None:
+            yield from self._difference(text, reported.fixed_text, MOST_CHANGED)
         if others := _other_ways(reported):
             yield self._point(margin, others)
 
@@ -215,7 +238,7 @@ class Text:
         for finding in attempt.also:
             also = f"      also        {finding.code} at line {finding.span.line}: {finding.message}"
             yield printable(also)
-        yield from self._difference(attempt)
+        yield from self._difference(attempt.before, attempt.after)
         if attempt.evidence is not None:
             evidence = attempt.evidence
             # The reason of what is not proved stands above.
@@ -229,12 +252,16 @@ class Text:
             what += "" if other is attempt else f"; {other.fix.message}"
             yield printable(f"      {'way':<12}{other.fix.way or 'default':<12}{what}")
 
-    def _difference(self, attempt: Attempt) -> Iterator[str]:
-        rows = list(_changed(attempt.before, attempt.after))
+    def _difference(self, before: str, after: str, most: int | None = None) -> Iterator[str]:
+        """The lines that differ: all of them, or the first where there are more than ``most``."""
+        rows = list(_changed(before, after))
         width = max((len(str(number)) for _, number, _ in rows), default=0)
-        for sign, number, line in rows:
+        shown = rows if most is None or len(rows) <= most + 1 else rows[:most]
+        for sign, number, line in shown:
             row = f"    {number:>{width}} {sign} {_untabbed(line)}".rstrip()
             yield self._paint(row, _RED if sign == "-" else _GREEN)
+        if shown is not rows:
+            yield f"    {'':>{width}}   and {len(rows) - len(shown)} more lines; `--diff` shows them all"
 
     def _paint(self, text: str, colour: str | None) -> str:
         """``text``, which acts on nothing, in a colour of ours."""

@@ -26,6 +26,8 @@ from gradfix.project.source import Problem
 from gradfix.system import files
 
 PACKAGE = "gradfix.codemods"
+ALL = "ALL"
+"""Names all codemods."""
 
 
 class Catalog(NamedTuple):
@@ -51,23 +53,35 @@ class Catalog(NamedTuple):
         )
 
     def select(self, select: Iterable[str], ignore: Iterable[str]) -> frozenset[str] | str:
-        """The names of ``select`` (empty: all) without those of ``ignore``, or what is wrong with them."""
-        chosen = self._known(select)
+        """The names that ``select`` names (empty: all) and ``ignore`` does not, or what is wrong with them.
+
+        ``ALL`` names all codemods, and the first words of a name (``misplaced``) those that begin with them.
+        Where both name a codemod, the longer one counts, and ``ignore`` if they are equally long.
+        """
+        chosen = self._named(list(select) or [ALL])
+        dropped = self._named(ignore)
         if isinstance(chosen, str):
             return chosen
-        dropped = self._known(ignore)
         if isinstance(dropped, str):
             return dropped
-        return (chosen or self.names) - dropped
+        return frozenset(name for name, length in chosen.items() if length > dropped.get(name, -1))
 
-    def _known(self, names: Iterable[str]) -> frozenset[str] | str:
-        found = set()
-        for name in names:
-            codemod = self.get(name)
-            if isinstance(codemod, str):
-                return codemod
-            found.add(codemod.name)
-        return frozenset(found)
+    def _named(self, selectors: Iterable[str]) -> dict[str, int] | str:
+        """The codemods that are named, each with the length of the longest selector that names it."""
+        found: dict[str, int] = {}
+        for selector in selectors:
+            wanted = normal(selector)
+            everything = wanted.upper() == ALL
+            matching = [
+                name
+                for name in self.names
+                if everything or name == wanted or (wanted and name.startswith(f"{wanted}-"))
+            ]
+            if not matching:
+                return str(self.get(selector))
+            for name in matching:
+                found[name] = max(found.get(name, 0), 0 if everything else len(wanted))
+        return found
 
 
 def normal(name: str) -> str:

@@ -37,6 +37,20 @@ _leaving: ExitStack | None = None
 """What a forked process does before it ends."""
 
 
+_most: int | None = None
+
+
+def use_processors(most: int) -> None:
+    """Start at most so many processes at once, from now on."""
+    global _most
+    _most = most
+
+
+def _processors() -> int:
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return there if _most is None else _most
+
+
 def for_each(
     function: Callable[[_Item], _Result],
     items: Sequence[_Item],
@@ -51,7 +65,7 @@ def for_each(
     An item whose process dies (it crashed, or the system ran out of memory) gets the result of ``lost``.
     ``done`` is called in this process, once for each item, when there is a result.
     """
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processors = _processors()
     if len(items) < worth or processors < 2 or not hasattr(os, "fork"):
         return [_unless_interrupted(function, item, done) for item in items]
     global _job
