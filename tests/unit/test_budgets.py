@@ -67,7 +67,7 @@ def analysed(text: str, path: Path = Path("train.py")) -> Program:
 
 
 def looked_at(path: Path, options: Options) -> driver.FileReport:
-    return driver._look(driver._Loaded(str(path), path.read_bytes()), options, with_fixes=True)
+    return driver._look(driver._Loaded(str(path), path.read_bytes(), options), with_fixes=True)
 
 
 # ---------------------------------------------------------------------- bytes

@@ -130,9 +130,9 @@ class Looked(NamedTuple):
 def _check(folder: str, requested: RequestedOptions, answer: Callable[[object], None]) -> None:
     at: list[str] = []
 
-    def look(file: driver._Loaded, options: Options, *, with_fixes: bool) -> object:
+    def look(file: driver._Loaded, *, with_fixes: bool) -> object:
         at.append(os.path.basename(file.path))
-        return real(file, options, with_fixes=with_fixes)
+        return real(file, with_fixes=with_fixes)
 
     real = driver._look
     known = catalog.load if requested.codemods else lambda _: OURS

@@ -254,7 +254,7 @@ def test_only_what_is_proved_is_applied_unless_more_is_asked_for(tmp_path: Path)
     assert "not proved and not applied" in output
     assert "not applied, unverified" in output
 
-    assert "`--unproved` writes it" in output
+    assert "`gradfix apply --unproved` writes it" in output
     _, dry = invoke(*arguments, "--dry-run")
     assert "no licence" in dry
     assert ": unverified, so not in the patch: " in dry
