@@ -17,16 +17,16 @@ Preconditions:
 * from the second iteration on, every step uses gradients that the same optimizer has used before, whichever
   way undecided conditions go: accumulation over micro-batches, where a condition guards the step and the
   clearing, never does;
-* nothing in the run clears them by any writing: `zero_grad` of the optimizer or of a network, `p.grad =
-  None`, `p.grad.zero_()`, a helper, be it in iterations that leave the step out; or what clears some of them
-  (those of a part that two optimizers share) never clears the others, which certainly add up;
+* nothing in the run clears them in any way: `zero_grad` of the optimizer or of a network, `p.grad = None`,
+  `p.grad.zero_()`, a helper, also in iterations without the step; or only some of them are cleared (those of
+  a part that two optimizers share), and the others certainly add up;
 * no function that the model cannot see is handed the optimizer, the network or its parameters in between.
   Callbacks that are shown the object that trains (`for hook in self.hooks: hook(self)`) are taken to look
   on.
 
-What no optimizer owns may be moved by hand, `w.data -= lr * w.grad`: in every iteration its gradient is
-read, then it is written, and nothing clears the gradient. It is dropped after the statement that has used
-it.
+Parameters without an optimizer may be updated by hand, `w.data -= lr * w.grad`: in every iteration the
+gradient is read, then the parameter is written, and nothing clears the gradient. The fix clears it after the
+statement that used it.
 
 Gradients may be lent: `shared.grad = own.grad` makes them one tensor, as A3C's workers do with the network
 that they share. Since torch 2.0 `zero_grad` sets gradients to None, which takes the tensor from the shared
@@ -61,7 +61,7 @@ from gradfix.rules.edits import binding_loop, clearing_place, insert, network, n
 
 
 def find(program: Program) -> Iterator[Finding]:
-    """Report what moves parameters in a loop, an optimizer or the program itself, by what nothing clears."""
+    """Report loops that update parameters, by an optimizer or by hand, with gradients that nothing clears."""
     yield from _by_optimizers(program)
     yield from _by_hand(program)
 

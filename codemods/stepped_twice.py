@@ -1,5 +1,5 @@
 """Two steps use the same gradients.
-The weights move twice: as with twice the learning rate, and with a momentum that has counted them twice.
+The weights are updated twice: as with twice the learning rate, and momentum counts the gradients twice.
 
     loss.backward()            loss.backward()
     optimizer.step()     =>    optimizer.step()
@@ -71,7 +71,7 @@ def find(program: Program) -> Iterator[Finding]:
 
 
 def again(run: Run) -> dict[Hashable, Again]:
-    """By place: the steps that consume the gradients of the step before once more."""
+    """By the place of the second step: pairs of steps that use the same gradients."""
     found: dict[Hashable, Again] = {}
     refuted: set[Hashable] = set()
     for second in steps(run):

@@ -20,17 +20,18 @@ Preconditions:
 
 * the loss reaches the other network only through its own one, whose call is where the detach goes;
 * nobody watches the gradient on the way by a hook;
-* nobody differentiates with respect to what would be detached (WGAN-div and the like need that graph): where
-  a penalty does so with what it has computed itself, and says that this requires grad, the cut is at what
-  the penalty is given; where that requires grad by the fake in it only, it is detached where it is computed,
-  and requires grad of its own, if nothing else uses it;
+* nobody computes gradients with respect to what would be detached (WGAN-div and the like need that graph). A
+  penalty that does so with a tensor that it computes itself and marks with `requires_grad_()` gets a detached
+  input. If that tensor requires grad only because of the fake in it, it is detached where it is computed and
+  marked with `requires_grad_()`, if nothing else uses it;
 * in a helper that serves the other network's loss too, the detach has no place: it goes on what the helper
   is given, or the helper's expression is written out at the call of this loss;
 * the very prediction is not used for another loss (that is stale-forward);
 * for the silent leak: the other optimizer also uses a loss of its own that goes through this network.
 
-Where nobody uses what the other network computed but behind a cut, and only work is saved, the detach goes to
-where it is computed: a graph that no backward runs would stay in memory for as long as the variable.
+If the other network's output is only used after a detach, and the fix only saves work, the detach goes to
+where the output is computed: otherwise a graph that no backward goes through stays in memory as long as the
+variable.
 
 Ways (`gradfix apply --way NAME`):
 
@@ -103,7 +104,7 @@ Cut = tuple[ModuleCall, ast.expr, Value]
 
 @dataclass(eq=False)
 class Leak:
-    """One loss that flows too far, and what comes of it."""
+    """A loss that also reaches a network it should not train, and the consequence."""
 
     run: Run
     backward: Backward
@@ -116,9 +117,9 @@ class Leak:
     cleared: ZeroGrad | None = None
     """What clears the gradients of a leak that nobody consumes."""
     asked: set[ast.expr] = field(default_factory=set)
-    """The operands that somebody differentiates with respect to: cut off, they have to require grad."""
+    """Operands for which the script computes gradients: once detached, they have to require grad."""
     shared: tuple[ModuleCall, ...] = ()
-    """The calls at the places of the cuts, in a helper that serves both, by which the other loss goes."""
+    """If a helper serves both losses: its calls for the other loss, at the places of the cuts."""
 
 
 def find(program: Program) -> Iterator[Finding]:

@@ -180,10 +180,10 @@ def differentiate(run: Run, call: Call) -> Value:
 
 
 def _needed_again(visited: dict[Node, bool]) -> Iterator[Node]:
-    """What the derivatives are computed of, besides parameters: a backward through them goes on into these.
+    """The nodes that the derivatives depend on, besides parameters: a second backward continues into them.
 
-    That of a convolution or an activation depends on its operand or its result. So a penalty on a gradient by
-    something that was computed leads to what that was computed of.
+    The derivative of a convolution or an activation depends on its operand or result. So a penalty on a
+    gradient leads back to what the differentiated tensor was computed from.
     """
     for node, certain in visited.items():
         if certain and len(node.edges) == 1 and node.edges[0].certain and node.saves is True:
@@ -220,7 +220,7 @@ def step(run: Run, optimizer: Optimizer, node: ast.AST, scaler: Value | None = N
 def zero_grad(
     run: Run, target: Value, leaves: list[Leaf], node: ast.AST, to_none: bool = True, certain: bool = True
 ) -> None:
-    """Gradients cleared, by whatever writing."""
+    """Clear gradients, in whichever way the script writes that."""
     event = ZeroGrad(run.home(node), run.loops, run.next_serial(), target)
     run_zero(event, leaves, to_none, certain)
     if run.external_optimizers and not any(
@@ -234,7 +234,7 @@ def zero_grad(
 
 
 def move_by_hand(run: Run, leaves: Iterable[Leaf], site: ast.AST) -> None:
-    """Note that parameters are written, of those whose gradients were read since they were computed."""
+    """Record a manual step: parameters are written in place after their gradients were read."""
     moved = run.moved_by_hand
     consumed: dict[Leaf, dict[Backward, tuple[bool, bool]]] = {}
     for leaf in leaves:
@@ -267,7 +267,7 @@ def change_gradients(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool
 
 
 def _steps(run: Run, state: OptimizerState) -> bool:
-    """Whether an object that was passed in is stepped, now or later, and so is an optimizer."""
+    """Whether an object that was passed in is stepped at some time, which makes it an optimizer."""
     return bool(state.steps) or run.relevance.steps_on(state.label)
 
 
@@ -277,10 +277,10 @@ def _of_external_optimizers(run: Run) -> list[Leaf]:
 
 
 def hand_over(run: Run, values: Iterable[Value], site: ast.AST, operation: bool = False) -> None:
-    """Code that cannot be seen gets hold of these values: it may differentiate what it can reach from there.
+    """Note that unseen code gets these values, and may run a backward through what it reaches from them.
 
-    An ``operation`` may do so only where parameters are within reach. What it would do to gradients and
-    parameters, if it did, is another question (:func:`havoc`).
+    An ``operation`` may do so only where parameters are within reach. Its effects on gradients and parameters
+    are not recorded here, but by :func:`havoc`.
     """
     if run.grad_enabled is False:
         return

@@ -1,9 +1,9 @@
 """The graph that autograd would record, and what backward, step and zero_grad do to it.
 
-This module knows nothing of source code beyond carrying the ``ast`` nodes where things happened.
-It is PyTorch's engine in small: nodes that keep what they saved and at which version, leaves that
-accumulate gradients, a backward pass that runs nodes in the reverse order of their creation and
-frees what they saved. Everything comes in two degrees of certainty: what holds for sure, and what
+Of source code it knows only the ``ast`` nodes at which things happened. It is a small version of PyTorch's
+engine: nodes with the tensors that they saved and the versions of these, leaves that accumulate gradients,
+and a backward that runs nodes in the reverse order of their creation and frees what they
+saved. Everything comes in two degrees of certainty: what holds for sure, and what
 may hold because something unknown was involved. Only certain facts become findings.
 """
 
@@ -66,17 +66,18 @@ class Storage:
 
 
 class Cut(NamedTuple):
-    """Where a value lost the graph that it was computed with."""
+    """Where the graph ended with which a value was computed: ``detach()``, ``item()``, ``no_grad`` and so
+    on."""
 
     graph: Node | Leaf
     """What certainly had a graph there, or is a parameter."""
     sites: tuple[ast.AST, ...]
-    """The operations that hand no graph on, in order: at the first one it ends."""
+    """The operations whose results have no graph, in order: the graph ends at the first one."""
     recorded: bool
     """Whether graphs were recorded there, so that it is the operation that ends this one."""
     listed: Tri = False
-    """Whether a new tensor of a list is among them that holds what has a graph, or had one till then, and
-    nothing else; None: of a list that may hold something else."""
+    """Whether one of ``sites`` makes a new tensor from a list (``torch.tensor(losses)``) all of whose items
+    have a graph, or had one until then; None: the list may hold something else."""
 
     @property
     def site(self) -> ast.AST:
@@ -115,7 +116,7 @@ class Leaf:
         self.lender: Leaf | None = None
         """The parameter whose gradient this one was given: ``shared.grad = own.grad``, one tensor then."""
         self.borrowed = False
-        """It was given a copy of that: ``shared.grad = own.grad.clone()``."""
+        """Whether its gradient is a copy of the lender's: ``shared.grad = own.grad.clone()``."""
         self.unknown_grad = False
         """Something unknown may have written the gradient."""
         self.children: list[Leaf] = []
@@ -127,7 +128,7 @@ class Leaf:
         self.copied = False
         """Made by copying another one."""
         self.supposed = False
-        """Of a network that is not seen: requiring grad is an assumption, which mostly holds."""
+        """Whether it belongs to a network that is not seen, so that ``requires`` is an assumption."""
 
     def family(self) -> list[Leaf]:
         """This block and the blocks of everything below it."""
@@ -139,7 +140,7 @@ class Leaf:
         return found
 
     def forget(self) -> None:
-        """The leaf has escaped to unknown code: what was certain about it no longer is."""
+        """Note that the leaf has escaped to unknown code, so that nothing about it is certain any more."""
         self.requires = None
         self.storage.maybe += 1
         self.unknown_grad = True
@@ -243,8 +244,8 @@ class Node:
         self.fixed: tuple[Storage, ...] = ()
         """The memory of those operands that are tensors without a graph: data."""
         self.beside: tuple[int, object] | None = None
-        """What an operation of two operands, of which one alone has a graph, was given as the other one, and
-        whether that is its first or second operand (0 or 1)."""
+        """For an operation on two operands of which only one has a graph: the position (0 or 1) and the value
+        of the other one."""
         self.saves: Tri = False
         """Whether a second backward through this node raises."""
         self.saved_result = False
@@ -290,19 +291,20 @@ class Failure:
 
     kind: Kind
     node: Node | None
-    """The node at which the engine stops: freed (E1) or holding a changed tensor (E2). None where there is no
-    graph (E3), and where a write in place is refused (E4, E5)."""
+    """The node at which the engine stops: it was freed (E1), or a tensor that it saved has been modified
+    (E2). None where there is no graph (E3), or an in-place write is refused (E4, E5)."""
     culprit: Event | None
     """The backward that freed it (E1), or the event that changed the saved tensor (E2)."""
     leaf: Leaf | None = None
     """The leaf that was changed (E2), if it is a parameter, or that was to be changed (E4)."""
     route: tuple[tuple[Node, Edge | None], ...] = ()
-    """From the root to ``node``: each node with the edge by which it was left."""
+    """The path from a root to ``node``: each node with the edge that leads to the next one (None for the
+    last)."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Backward(Event):
-    """A ``backward()`` or ``autograd.grad`` and what it met."""
+    """A call of ``backward()`` or ``autograd.grad``, and what it did."""
 
     receivers: list[ast.expr] = field(default_factory=list)
     retain: Tri = False
@@ -316,18 +318,19 @@ class Backward(Event):
     creates: Tri = False
     """``create_graph``."""
     lost: Cut | None = None
-    """Where the graph ended of what it differentiates, if that has none and had one."""
+    """Where the graph of the loss ended, if the loss has none but was computed with one."""
     seeded: bool = False
-    """Whether it is given what to multiply the Jacobian by: ``gradient``, ``grad_tensors``."""
+    """Whether it is given the vector of a vector-Jacobian product: ``gradient``, ``grad_tensors``."""
     caught: bool = False
-    """An error of it is expected: a handler around it goes on, and nobody wants to be told."""
+    """Whether an ``except`` around it catches autograd's error: then the error is expected, and not
+    reported."""
     blind: bool = False
-    """It is uncertain only because nothing is known of the graph of what it differentiates."""
+    """Whether it is uncertain only because the graph of the loss is unknown."""
     scaler: object = None
     """The ``GradScaler`` that has scaled what it differentiates."""
 
     def fail(self, failure: Failure) -> None:
-        """It raises; where that is expected, nobody knows what it still did."""
+        """Record that it raises; if the script catches that, what the backward still did is unknown."""
         if self.caught:
             self.certain = False
         else:
@@ -355,8 +358,8 @@ class HandStep(Event):
     """Parameters updated in place from their ``.grad``: a step without an optimizer."""
 
     consumed: dict[Leaf, dict[Backward, tuple[bool, bool]]]
-    """For every one of them the backwards in its gradient, each with whether that is certain and whether an
-    earlier such step has moved it by that already."""
+    """For each parameter, the backwards in its gradient, each with whether that is certain and whether an
+    earlier ``HandStep`` has used its gradient already."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -394,7 +397,7 @@ class Unscale(Event):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Update(Event):
-    """``scaler.update()``, or a call that iterations the scaler to unknown code, which may do it."""
+    """``scaler.update()``, or a call that passes the scaler to unknown code, which may update it."""
 
     scaler: object
 
@@ -420,7 +423,7 @@ class Replacement(Event):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Exhausted(Event):
-    """A generator of parameters that is gone through once more: there is nothing left in it."""
+    """An exhausted generator of parameters is iterated once more, and yields nothing."""
 
     made: ast.AST
     """What has made it."""
@@ -429,12 +432,12 @@ class Exhausted(Event):
     optimizer: bool
     """Whether an optimizer is made of it."""
     alone: bool
-    """Whether of it alone, which raises."""
+    """Whether the optimizer is given nothing else, so that torch raises (empty parameter list)."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class NonLeaf(Event):
-    """What was computed is taken for a leaf: its ``grad`` is asked for, or an optimizer is made of it."""
+    """A non-leaf tensor is used as a leaf: its ``.grad`` is read, or it is given to an optimizer."""
 
     node: Node
     named: ast.expr
@@ -444,7 +447,7 @@ class NonLeaf(Event):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Checkpoint(Event):
-    """A network is checkpointed in the reentrant way, and is given nothing but data."""
+    """A call of ``checkpoint`` with ``use_reentrant=True`` none of whose inputs requires grad."""
 
     leaves: list[Leaf]
     """Its parameters."""
@@ -452,7 +455,7 @@ class Checkpoint(Event):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Overlap(Event):
-    """An optimizer is made of the parameters of some networks, and has one of these twice."""
+    """An optimizer is given the parameters of a network twice, directly or within another network."""
 
     optimizer: OptimizerState
     first: int
@@ -485,13 +488,13 @@ class Change(Event):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Stored:
-    """Something that carries a graph was put into a list, or into something unknown as into a list."""
+    """A value with a graph was appended to a list, or to an unknown value that is used like one."""
 
     value: object
     expression: ast.expr
     into: object
     held: int
-    """How much the list holds since; 0 where that is not known."""
+    """How many items the list holds afterwards; 0 if that is unknown."""
     loops: LoopContext
     serial: int
     stack: Stack
@@ -547,7 +550,8 @@ class OptimizerState:
         self.cls: object = None
         """Its class, if that is of the project."""
         self.like = self
-        """The first made at this place for these parameters: it is replaced, for another rate say."""
+        """The first optimizer created here for these parameters, which this one replaces; or this one
+        itself."""
         self.wholes: tuple[tuple[Leaf, ...], ...] | None = None
         """The networks that it owns all parameters of; None where it may own only some of them."""
         self.loops = loops
@@ -555,7 +559,7 @@ class OptimizerState:
 
     @property
     def in_view(self) -> bool:
-        """Whether all is seen that it owns. Of one that something unknown has in hand, that is not known."""
+        """Whether all parameters that it owns are known; not so if unknown code holds the optimizer."""
         return self.groups_known and not self.external
 
     def owned(self) -> list[Leaf]:
@@ -567,7 +571,7 @@ class OptimizerState:
 
 
 def parting(one: Event, other: Event) -> tuple[ast.AST, ast.AST]:
-    """Where a function caused two events that has both: the calls that lead to them, or their own sites."""
+    """Where the call chains of two events part: the first calls that differ, or the sites of the events."""
     for pair in zip((*one.calls, one.site), (*other.calls, other.site)):
         if pair[0] is not pair[1]:
             return pair
@@ -661,7 +665,7 @@ def run_backward(event: Backward, roots: list[tuple[Node, bool]], only: set[Node
 
 
 def unseen(node: Node) -> bool:
-    """Whether a graph comes from somewhere that cannot be seen."""
+    """Whether a node is where a graph begins that unseen code has recorded."""
     return not node.edges and not node.leaves and node.saves is None
 
 
@@ -695,7 +699,7 @@ def run_step(event: Step) -> None:
 
 
 def run_zero(event: ZeroGrad, leaves: list[Leaf], to_none: bool = True, certain: bool = True) -> None:
-    """Clear gradients; where it is uncertain whether they are cleared, what they hold becomes so."""
+    """Clear gradients; unless that is ``certain``, mark what they hold as uncertain."""
     for top in leaves:
         for leaf in top.family():
             lent = leaf.lender is not None and leaf.grad is not None and leaf.lender.grad is leaf.grad

@@ -85,7 +85,7 @@ def _call(
 
 
 Factor = tuple[float, frozenset[tuple[object, int]]]
-"""What a term is multiplied by: a number, and how often by what else."""
+"""What a term is multiplied by: a number, and the other factors, each with its exponent."""
 ONE: Factor = (1.0, frozenset())
 
 
@@ -100,8 +100,8 @@ def terms_of(event: Backward) -> dict[Node, int]:
 def multiples_of(event: Backward) -> dict[tuple[Node, Factor], int]:
     """The same terms, by what each is multiplied by.
 
-    There is none where a vector is given whose product with the Jacobian is asked for: of another vector it
-    is another loss.
+    A backward that is given a vector (``gradient=v``) has no terms here: with another vector it is another
+    loss.
     """
     if event.seeded:
         return {}
@@ -149,7 +149,7 @@ def sums_in(event: Backward) -> dict[Node, None]:
 
 
 def _multiplied(factor: Factor, by: Node) -> Factor:
-    """A factor that is multiplied once more, by what a node scales with."""
+    """A factor, multiplied by that of a node that scales its operand."""
     number, others = factor
     if operation(by) == "neg":
         return -number, others
@@ -192,7 +192,7 @@ def _scales(node: Node) -> bool:
 def in_common(events: Collection[Backward], *, weighed: bool = True) -> dict[Hashable, list[Backward]]:
     """The terms that several backwards differentiate, or one of them more than once.
 
-    Unless ``weighed``, another multiple of a term counts for another one.
+    Unless ``weighed``, a term with another factor counts as another term.
     """
     found: dict[Hashable, list[Backward]] = {}
     for event in events:
@@ -214,7 +214,7 @@ def _reached(starts: Iterable[Node]) -> set[Node]:
 
 
 def _first(start: Node, using: Collection[Node]) -> set[Node]:
-    """The nodes that use parameters to which one can get without going through another such node."""
+    """The first nodes that use parameters: those reached without going through another such node."""
     found: set[Node] = set()
     seen = {start}
     waiting = [start]

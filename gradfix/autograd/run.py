@@ -1,7 +1,7 @@
 """One symbolic execution (a *run*): its state, and the dispatch of statements and expressions.
 
 The interpreter registers what each kind of statement and expression does (:func:`statement`,
-:func:`expression`). So what stands between, the semantics of values, needs to know :class:`Run` alone.
+:func:`expression`). So the layer in between, the semantics of values, needs only :class:`Run`.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Exited(Stopped):
 
 
 class Uncaught(Stopped):
-    """Autograd raises, and nobody expects it."""
+    """Autograd raises, and no handler in the script catches it."""
 
 
 class Impossible(Stopped):
-    """A way that only a further run has taken has led nowhere: what it reads has never been bound there."""
+    """A further run took a path that no program continues on: it reads a variable that was never bound."""
 
 
 class Chain(NamedTuple):
@@ -75,7 +75,7 @@ class Chain(NamedTuple):
 
 
 class BudgetExceeded(Exception):
-    """The run took more steps than its budget; the argument names the function that it was in, if any."""
+    """The run executed more statements than its budget; the argument names the function, if it was in one."""
 
 
 class Break:
@@ -110,7 +110,8 @@ DEPTH = 40
 
 
 class Scenario:
-    """How conditions that nothing decides come out: the main way, the other way, or some flipped."""
+    """How a run decides undecided conditions: as the main run (``main``), all otherwise, or some
+    ``flipped``."""
 
     __slots__ = ("avoided", "earlier", "first", "flipped", "main", "unset")
 
@@ -146,7 +147,7 @@ class Scenario:
 
 
 class Graph(Protocol):
-    """What may have a graph: a tensor, for example, or an operand."""
+    """Whatever may have a graph: a tensor, for example, or an operand. (It is not the graph itself.)"""
 
     node: Node | None
     leaf: Leaf | None
@@ -176,7 +177,7 @@ EXPRESSIONS = _Expressions()
 
 
 def statement(*kinds: type[ast.stmt]) -> Callable[[Handler], Handler]:
-    """The decorator of what executes some kinds of statements."""
+    """Decorator: registers the function that executes these kinds of statements."""
 
     def register(function: Handler) -> Handler:
         STATEMENTS.update(dict.fromkeys(kinds, function))
@@ -186,7 +187,7 @@ def statement(*kinds: type[ast.stmt]) -> Callable[[Handler], Handler]:
 
 
 def expression(*kinds: type[ast.expr]) -> Callable[[Handler], Handler]:
-    """The decorator of what evaluates some kinds of expressions."""
+    """Decorator: registers the function that evaluates these kinds of expressions."""
 
     def register(function: Handler) -> Handler:
         EXPRESSIONS.update(dict.fromkeys(kinds, function))
@@ -212,13 +213,14 @@ class Run:
         self.grad_enabled: Tri = True
         self.symbolic = 0
         self.pinned = 0
-        """How often a condition was decided by which iterations an iteration can still be."""
+        """How many conditions were decided because the current iteration can have only certain numbers."""
         self.left_open = 0
         """How often a condition was decided that its value leaves open."""
         self.turn: tuple[ast.expr, bool, bool] | None = None
         """The condition on the number of an iteration that was computed last, see :func:`note_turn`."""
         self.unturned: dict[ast.expr, bool | None] = {}
-        """Conditions that came out the same so far, and will not in a later iteration; None: did not."""
+        """Conditions on an iteration number: the answer so far, if a later iteration changes it; None: it
+        has."""
         self.counters: list[tuple[Frame, dict[str, Value]]] = []
         """The loops of unknown length that are running, with the variables from before each."""
         self.parsed = False
@@ -226,12 +228,13 @@ class Run:
         self.optional: set[ast.AST] = set()
         """Conditions that options decide."""
         self.departed: set[ast.AST] = set()
-        """Those of them that decide about graphs and come out as they did only where an option is given."""
+        """Those of ``optional`` that decide about graphs and would come out otherwise with default
+        options."""
         self.substituted = False
         """Whether weights are replaced by what was computed, in a network's own table of them: whatever that
         network computes then shares a graph that is not followed."""
         self.unfinished = False
-        """Whether it was cut off as too much had been run before: what it would have shown is not known."""
+        """Whether it was cut off because earlier runs had used up the allowance."""
         self.impossible = False
         """Whether it ended where no program continues: nothing follows from what it does not reach."""
         self.raised = False
@@ -239,25 +242,25 @@ class Run:
         self.refused_write = False
         """Whether autograd ended it by refusing an in-place write (E4, E5)."""
         self.veiled = 0
-        """How many unknown context managers are active: each may switch gradient recording."""
+        """How many unknown context managers are active; each may switch gradients on or off."""
         self.remade: set[Leaf] = set()
         """Leaves that the program may have replaced by another tensor: moved to another device, or computed
         from a parameter by weight normalisation."""
         self.inside = False
-        """Whether it calls a function as a caller outside the file does, rather than running the file from
-        the top."""
+        """Whether it calls a function as an outside caller would, and does not run the file from the top."""
         self.guesses: list[ast.AST] = []
         """The conditions in whose branches it is, whose answer is a guess."""
         self.each: list[set[str]] = []
-        """What each parameter is called in the loops over parameters that are being run."""
+        """For each running loop over parameters, the variables that its target binds."""
         self.some = False
-        """What is done to each of them is done to some, by a condition that is not known."""
+        """Whether a loop over parameters is in a branch that an unknown condition takes for some of them
+        only."""
         self.joined: set[int] = set()
         """The modules of the project whose functions have been run, by the numbers of their lines."""
         self.several: set[tuple[Any, ...]] = set()
         """Unknown numbers by which a loop has made several iterations."""
         self.refused: list[ast.AST] = []
-        """Those of them when an exception was raised, or the program ended, outermost first."""
+        """The ``guesses`` in force when an exception was raised, or the program ended, outermost first."""
         self.weight = 1
         self.calls_within = 0
         """How many calls were followed within the outermost function that is running and trains nothing."""
@@ -265,7 +268,7 @@ class Run:
         """The functions of torch of which the model knows nothing, and that were given a network or what may
         have a graph: where each was called first."""
         self.not_followed: set[str] = set()
-        """The functions within which there were too many."""
+        """Functions within which more than ``MANY_CALLS`` calls were made: the rest was not followed."""
         self.stack: Stack = ()
         self.depth = 0
         self.max_depth = DEPTH
@@ -276,39 +279,44 @@ class Run:
         self.nothing: set[ast.AST] = set()
         """Where None is used as if it were something: what cannot be seen must have replaced it."""
         self.missed: set[tuple[str, str]] = set()
-        """What was asked for and is not there, as far as can be seen, by whose it is, or where, and its name:
-        attributes of objects, keys of dicts, what None or a number has not."""
+        """Lookups that failed, as far as can be seen, as ``(holder, name)``: attributes by their class, dict
+        keys by the expression of the dict, uses of None or of a number by an empty holder."""
         self.undecided: dict[ast.AST, list[Any]] = {}
         self.path_condition: dict[Any, bool] = {}
+        """The answers that this run has given so far, by question (see ``conditions.question``)."""
         self.made: set[tuple[ast.AST, str]] = set()
         """The attributes by their classes that hold networks and optimizers since an object was made."""
         self.outset: dict[Any, ast.AST | None] = {}
         """Questions whose answer was guessed while networks and options were set up, and the first place."""
         self.picked: dict[Any, ast.AST] = {}
-        """Questions by which an expression of training picks its value, and where they came up first."""
+        """Questions that decide the value of a conditional expression in training code, and where each came
+        first."""
         self.precluding: list[ast.AST] = []
         """Those places whose guess rules out what is asked later: ``if mode == 2``, then ``if mode == 1``."""
         self.answered: dict[ast.AST, ast.AST] = {}
-        """Where the questions of training were answered before, while things were set up."""
+        """By condition in training code: the condition that answered the same question before, during
+        setup."""
         self.reversed: set[Any] = set()
-        """Questions that were answered the other way there."""
+        """Questions that were answered the other way during setup."""
         self.hinged: set[Any] = set()
-        """Questions on whose answer it hung whether something is differentiated."""
+        """Questions whose answer decided whether a backward is run."""
         self.equals: dict[Any, Any] = {}
         self.equated: dict[Any, ast.AST | None] = {}
         """The conditions whose answers say which value something has."""
         self.ruled_out: dict[ast.AST | None, set[ast.AST]] = {}
-        """... and the later ones that it fails for that reason: to ask them takes another answer there."""
+        """By such a condition: later conditions that are false because of its answer, and need another
+        one."""
         self.kept: list[Value] = []
         """Values whose identity is part of a key: they must not be collected."""
         self.nodes: list[Node] = []
         self.parts: list[Unknown] = []
-        """What knows what it is a part of."""
+        """The unknown values that have a ``parent``."""
         self.views: list[Tensor] = []
-        """What knows what it is a view of."""
+        """The tensors that have a ``base``."""
         self.summaries: dict[Hashable, Replayable] = {}
         self.any_number: tuple[str, Unknown | None] | None = None
-        """The number of one of several things of one make, of which the first is looked at."""
+        """An unknown index by which one of several similar objects was chosen; the first of them stands for
+        it."""
         self.leaves_known: dict[Module, tuple[int, list[Leaf]]] = {}
         self.mutations = 0
         """How many attributes and items have been written."""
@@ -317,7 +325,8 @@ class Run:
         self.mode_of: dict[object, ModeChange] = {}
         """What has put each network, or part of one, into the mode that it is in."""
         self.keyed: dict[Tensor, Unknown] = {}
-        """What tensors turned out to be that have items by name."""
+        """Tensors that turned out to be mappings, as they have items by name, with the values that replace
+        them."""
         self.appended: list[Sequence] = []
         self.stored: list[Stored] = []
         """What was put into lists that carries a graph."""
@@ -355,8 +364,8 @@ class Run:
         self.chain: Chain | None = None
         """The ``Sequential`` whose layers are being called."""
         self.overwriters: dict[ast.AST, dict[ast.AST, ast.expr | None]] = {}
-        """For the call that made a layer which works in place: the calls in which it works on what others may
-        hold, each with what it is called on, where that says whose memory it is."""
+        """By the call that created an ``inplace=True`` layer: the calls in which it modifies memory that
+        others may hold, each with the expression of its input, where that tells whose memory it is."""
         self.hooked: set[Node] = set()
         """Nodes with a gradient hook."""
         self.retaining: set[Node] = set()
@@ -364,7 +373,7 @@ class Run:
         self.detached: list[tuple[int, Node, ast.AST]] = []
         """What was detached, when and where."""
         self.cuts = 0
-        """How often something that was computed with a graph has given something without one."""
+        """How many values without a graph were computed from values with one."""
         self.grad_reads: list[tuple[int, Leaf | None]] = []
         """When a gradient was looked at, and whose."""
         self.moved_by_hand: dict[Leaf, int] = {}
@@ -376,15 +385,16 @@ class Run:
         self.modules: dict[str, Frame] = {}
         """The modules of the project that were imported, by their files."""
         self.passed: dict[External, Value] = {}
-        """What imported names of modules that all runs have stand for in this one."""
+        """What names stand for in this run that were imported into modules shared by all runs."""
         self.passing = 0
-        """How often something was looked up that is another one in other runs."""
+        """How many lookups gave a value that is another one in other runs."""
         self.tree: ast.Module | None = None
         """The file, where all of it is run from the top."""
         self.globals = Frame(None, None)
         self.globals.variables["__name__"] = Const("__main__")
         self.top = self.globals
-        """The variables of the file that is run from the top: another one, where a script calls this file."""
+        """The variables of the file that is run from the top; if a script imports this file, those of the
+        script."""
         self.assigned_from: dict[int, ast.stmt] = {}
         self.statement: ast.stmt | None = None
 
@@ -409,9 +419,9 @@ class Run:
         return any(first < at < last for at in (*self.clipped, *(at for at, _ in self.grad_reads)))
 
     def release(self) -> None:
-        """Let go of everything, so that it is freed at once: nobody asks about this run any more.
+        """Drop all references when the run is not needed any more, so that its memory is freed at once.
 
-        What happened and the nodes that it happened to hold each other, as variables and functions do.
+        Events and the nodes that they refer to form reference cycles, and so do variables and functions.
         """
         self.index = None
         for part in self.parts:
@@ -523,7 +533,8 @@ class Run:
             self.stored.append(Stored(value, expression, into, held, *now))
 
     def hand_on(self, value: Value) -> None:
-        """Note that a value was put into something unknown: who handed that in, or made it, has the value."""
+        """Note that a value was stored in an unknown object: whoever created or passed in that object can
+        reach it."""
         graphs = graphs_in([value]) if value.__class__ is not Const else []
         if self.inside:
             self.returned += graphs
@@ -531,9 +542,9 @@ class Run:
             self.escapes.append((self.next_serial(), graphs))
 
     def cut(self, operand: Graph, site: ast.AST) -> Cut | None:
-        """Where what comes of an operand at ``site``, and has no graph, has lost it: there, or before.
+        """Where the graph of an operand ended, whose result at ``site`` has none: there, or earlier.
 
-        None if it certainly had none.
+        None if the operand certainly had no graph.
         """
         if operand.requires is True:
             graph = operand.node or operand.leaf
@@ -548,7 +559,7 @@ class Run:
     def home(self, node: ast.AST) -> ast.AST:
         """Where in this file something happens: ``node``, or the call that leads into a module.
 
-        What happens in a loop of the module is the module's own affair, and keeps its place there.
+        What happens in a loop of the imported module keeps its place there.
         """
         if node.lineno > 0 or any(loop.lineno <= 0 for loop, _ in self.loops):  # type: ignore[attr-defined]
             return node
@@ -570,15 +581,15 @@ class Run:
 
 
 class Alternative(ast.If):
-    """The question whether a dict is asked for one of its keys, as if ``if key == name:`` were written."""
+    """Stands for ``if key == name:``, where a dict is looked up by an unknown key: whether it is this one."""
 
 
 def used_none(run: Run, node: ast.AST) -> None:
     """None is used as if it were something: subscripted, unpacked, computed with, asked for a method.
 
     So is a number that is asked for what no number has (``loss = 0`` for ``loss.backward()``).
-    Where only this way round leaves it at that, Python raises. In the main run something that cannot be seen
-    must have replaced it.
+    In a further run Python would raise here, unless the main run uses None here as well: then code that
+    cannot be seen must have replaced it.
     """
     run.missed.add(("", ast.unparse(node)))
     first = run.scenario.first

@@ -28,7 +28,8 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.values import Sequence, Tensor, Value, tensors_in
 
 Feeding = tuple[OptimizerState, set[Leaf], set[Node]]
-"""Whom a loss is for, the leaves of the networks that only feed it, and the nodes that hand them gradient."""
+"""``(optimizer, leaves, nodes)``: the optimizer that a loss is for, the leaves of networks that only compute
+its input, and the nodes through which these get gradients."""
 
 
 @dataclass
@@ -38,16 +39,16 @@ class EventIndex:
     of: list[Event]
     backwards: list[Backward] = field(default_factory=list)
     accumulating: list[Backward] = field(default_factory=list)
-    """Those that leave gradients in parameters."""
+    """Those that add to ``.grad``: all but ``autograd.grad``."""
     steps: list[Step] = field(default_factory=list)
     zeros: list[ZeroGrad] = field(default_factory=list)
     iterations: dict[LoopContext, list[Step]] = field(default_factory=dict)
     takers: dict[Backward, dict[Step, None]] = field(default_factory=dict)
     fed: dict[Backward, Feeding | None] = field(default_factory=dict)
     busy: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
+    """Optimizers with the places of those of their steps that found a gradient."""
     walked: tuple[set[Node], set[object]] | None = None
-    """The nodes that some backward has traversed, and the calls that they belong to, computed on first
-    use."""
+    """The nodes that some backward went through, and the calls that they belong to; computed on first use."""
     answers: dict[tuple[str, Event], Any] = field(default_factory=dict)
     """Answers about single events, see :func:`answered`."""
 
@@ -78,7 +79,7 @@ def _index(run: Run) -> EventIndex:
 
 
 def fed_by(run: Run) -> dict[Backward, Feeding | None]:
-    """What has been found out of the backwards of a run: through which networks each goes into others."""
+    """The memo of :func:`gradfix.rules.diagnosis.feeding`: its answer for each backward of a run."""
     return _index(run).fed
 
 
@@ -87,7 +88,7 @@ Asked = TypeVar("Asked", bound=Event)
 
 
 def answered(question: Callable[[Run, Asked], Answer]) -> Callable[[Run, Asked], Answer]:
-    """A question about one event of a run, which is answered once for as long as nothing more happens."""
+    """Decorator: caches the answers to a question about one event until the run has more events."""
 
     @wraps(question)
     def answer(run: Run, event: Asked) -> Answer:
@@ -155,9 +156,9 @@ def first_step(run: Run, backward: Backward) -> Step | None:
 def owner(run: Run, backward: Backward) -> OptimizerState | None:
     """The optimizer that a loss is for.
 
-    It is the first to step on it. Of several that step on it before there is another loss, it is the only
-    one that was cleared since the loss before, if one was: two losses with a call of ``zero_grad`` before
-    each are for one optimizer each, whichever steps first.
+    It is the first whose step uses its gradients. If the steps of several optimizers use them before the next
+    loss, it is the only one of these that was cleared since the previous loss, if there is exactly one: two
+    losses, each after a ``zero_grad``, are for one optimizer each, whichever steps first.
     """
     step = first_step(run, backward)
     if step is None:
@@ -176,7 +177,7 @@ def owner(run: Run, backward: Backward) -> OptimizerState | None:
 
 
 def awaited(run: Run, backward: Backward) -> bool:
-    """Whether a step follows in the same iteration before any other backward: the loss is meant for it."""
+    """Whether a step follows the backward in the same iteration, before any other backward."""
     later = next(between(steps_in(run, backward.loops), backward.serial), None)
     other = next(between(_index(run).accumulating, backward.serial), None)
     return later is not None and (other is None or later.serial < other.serial)
@@ -216,7 +217,7 @@ def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast
 
 
 def walked_by_any(run: Run) -> set[Node]:
-    """The nodes that some backward of a run has run."""
+    """The nodes that some backward of a run went through."""
     return _walked(run)[0]
 
 
@@ -229,7 +230,7 @@ def _walked(run: Run) -> tuple[set[Node], set[object]]:
 
 
 def taking(run: Run, some: Iterable[Backward]) -> list[Step]:
-    """The steps that consume what any of some backwards gave, in order."""
+    """The steps that use gradients of any of these backwards, in order."""
     takers = _index(run).takers
     found = {step for backward in some for step in takers.get(backward, ())}
     return sorted(found, key=lambda step: step.serial)
@@ -246,8 +247,8 @@ def same_iteration(node: Node, event: Backward) -> bool:
 
 
 def earlier_iteration(node: Node, event: Backward) -> int | None:
-    """The loop, by its depth, of which ``node`` belongs to another iteration than ``event``, if both are in
-    it."""
+    """The depth of the outermost loop around both in whose iterations they differ: ``node`` is from an
+    earlier one."""
     for depth, (mine, theirs) in enumerate(zip(event.loops, node.loops)):
         if mine[0] is not theirs[0]:
             return None
@@ -267,8 +268,8 @@ def carrying(
 ) -> list[tuple[ast.expr, Value]]:
     """The operands of a network call whose graph certainly leads into ``targets``.
 
-    Only ways that do not go through the calls of ``around`` count. Of tensors that the call lists, each is
-    an operand.
+    Only paths that do not go through the calls of ``around`` count. Each tensor of a list in the call counts
+    as an operand.
     """
     found: list[tuple[ast.expr, Value]] = []
     closed = set(around)
@@ -313,12 +314,13 @@ def without_call(backward: Backward, calls: set[ModuleCall]) -> set[Node]:
 
 
 def holding(nodes: Iterable[Node], leaves: set[Leaf]) -> set[Node]:
-    """Those nodes that hand gradient to one of ``leaves``."""
+    """Those of ``nodes`` that pass a gradient directly to one of ``leaves``."""
     return {n for n in nodes if any(leaf in leaves for leaf, _, _ in n.leaves)}
 
 
 def leading_to(nodes: Iterable[Node], leaves: set[Leaf]) -> set[Node]:
-    """Those nodes from which gradient gets to one of ``leaves``, by way of the others."""
+    """Those of ``nodes`` from which a gradient reaches one of ``leaves``, directly or through others of
+    them."""
     found: set[Node] = set()
     # Operands are always older than what is computed from them.
     for node in sorted(nodes, key=lambda n: n.serial):
@@ -347,8 +349,8 @@ def uncleared(run: Run) -> bool:
 def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     """Steps that consume a gradient which the same optimizer has consumed before.
 
-    Gives each with the first backward of its own iteration that is for it. A step site that ever consumes
-    only fresh gradients after its first time is left out: its gradients are cleared somewhere.
+    Yields each with the first backward of the same iteration that is for its optimizer. The place of a step
+    is left out if any step there but the first uses only fresh gradients: they are cleared somewhere.
     """
     again: dict[ast.AST, tuple[Step, Backward]] = {}
     clean: set[ast.AST] = set()
@@ -393,7 +395,8 @@ def adding_up(step: Step) -> set[Leaf]:
 
 
 def _replaced(run: Run, backward: Backward, step: Step) -> bool:
-    """Whether an optimizer that this one has replaced has consumed the gradients of a backward before."""
+    """Whether an optimizer that this step's optimizer replaces has already used the gradients of a
+    backward."""
     own = step.optimizer
     takers = _index(run).takers.get(backward, ())
     return any(
@@ -402,7 +405,7 @@ def _replaced(run: Run, backward: Backward, step: Step) -> bool:
 
 
 def _repeats(happened: list[Step]) -> dict[tuple[OptimizerState, ast.AST], int]:
-    """For each optimizer and place of a step: how far out the loop is that repeats it, the innermost being 1.
+    """For each optimizer and place of a step: which loop repeats it, counted outwards (the innermost is 1).
 
     A loop over several optimizers repeats none of them.
     """
@@ -424,7 +427,7 @@ def _repeats(happened: list[Step]) -> dict[tuple[OptimizerState, ast.AST], int]:
 
 
 def meant(run: Run, backward: Backward, optimizer: OptimizerState) -> bool:
-    """Whether a backward that comes off leaves gradients for ``optimizer`` as far as can be seen.
+    """Whether a backward, if it does not raise, leaves gradients for ``optimizer``, as far as can be seen.
 
     It cannot lead anywhere else, or it may reach what the optimizer owns and the optimizer steps before
     anything else is differentiated.
@@ -443,7 +446,7 @@ def meant(run: Run, backward: Backward, optimizer: OptimizerState) -> bool:
 
 
 def pledged(backward: Backward, optimizer: OptimizerState) -> bool:
-    """Whether a backward that comes off certainly leaves gradients for ``optimizer``, if not in which blocks.
+    """Whether a backward, if it does not raise, certainly leaves gradients for ``optimizer``, in some block.
 
     Every leaf that its graph can lead to is one of the optimizer's.
     """
@@ -459,7 +462,7 @@ def pledged(backward: Backward, optimizer: OptimizerState) -> bool:
 
 
 def detached_code(source: str, expression: ast.expr, value: Value) -> str | None:
-    """Code for ``expression`` with every tensor in it detached; None where its make is not known."""
+    """Code for ``expression`` with every tensor in it detached; None if its type is not known."""
     from gradfix.core.segments import call_method
 
     if isinstance(value, Sequence):

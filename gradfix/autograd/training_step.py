@@ -3,7 +3,7 @@
 A file is run from its top, then every function and method that differentiates something and that nothing
 in the file called, with unknown arguments. Where a condition could not be decided, the run is repeated
 with the other outcome. A mistake is reported only if it does not depend on such a choice: see
-:meth:`Entry.certain`.
+:meth:`EntryPoint.certain`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ PER_LINE = 8
 FLIPS = 12
 """How many undecided conditions are tried the other way."""
 HIDDEN = 3
-"""How many runs are made for the training alone that no other run has come to."""
+"""How many runs are added only to reach a backward that no other run has reached (see :func:`_hidden`)."""
 SCRIPTS = 4
 """How many of the scripts that import a file are run."""
 LED_IN = 40_000
@@ -80,9 +80,9 @@ ALLOWED_BY_LINE = 40
 OFFERED = 4
 """... and how many of the functions in them are called, if none of them trains by itself."""
 WRONG_TURNS = 4
-"""How many guesses are taken back that only lead to exceptions."""
+"""How many guesses about setup conditions are revised because they only led to an exception."""
 CALLS = 3
-"""How often a method is called in a row that a caller outside the file calls for each batch."""
+"""How many times in a row a method is called that an outside caller calls once for each batch."""
 
 Found = TypeVar("Found")
 
@@ -106,8 +106,8 @@ class EntryPoint:
     pending: list[Callable[[], Run]] = field(default_factory=list)
     """Further runs, each with one condition decided the other way: made only when a codemod needs them."""
     bare: Callable[[], EntryPoint] | None = None
-    """The same entry point with all command-line options at their defaults, where conditions depend on
-    them."""
+    """Makes the same entry point anew with all options at their defaults, where conditions depend on
+    options."""
     plain: Run | None = None
     """The run with all options at their defaults."""
     owner: str = ""
@@ -123,7 +123,7 @@ class EntryPoint:
 
     @property
     def usual(self) -> Run:
-        """The run that a user without options gets."""
+        """The run without command-line options, if there is a separate one; else the main run."""
         return self.plain or self.runs[0]
 
     def release(self) -> None:
@@ -134,7 +134,7 @@ class EntryPoint:
             run.release()
 
     def each(self) -> Iterator[Run]:
-        """The runs one by one: those that are made only on demand are made when it is their turn."""
+        """The runs one by one; a pending run is executed when it is its turn."""
         yield from self.runs
         while self.pending:
             run = self.pending.pop(0)()
@@ -156,16 +156,17 @@ class EntryPoint:
         besides: Callable[[Run], Container[ast.AST]] = lambda run: (),
         against: Callable[[Run], Container[ast.AST]] | None = None,
     ) -> Iterator[Found]:
-        """What ``observe`` finds whichever way undecided conditions go, or options of the command line aside.
+        """What ``observe`` finds in all runs, however undecided conditions are decided.
 
-        An observation counts where every run that reaches its anchor makes it. A mistake that raises is
-        allowed to depend on conditions that vary from iteration to iteration: the iteration comes in which
-        they hold. It may also depend on options of the command line, if it is there when none is given. A
-        mistake that is silent is not. ``merge`` adds what another run shows of the same mistake, in a branch
-        that the first did not take. Of what it takes a second time to see, a run says nothing that comes to
-        the anchor once and leaves the loop: further ones are made where ``repeated`` says that the main run
-        has anything that might show so. Where no event happens at the anchor, ``against`` gives the places of
-        which a run shows the contrary.
+        An observation counts if every run that reaches its anchor makes it. One of a mistake that ``raises``
+        may depend on conditions that vary from iteration to iteration, since they hold in some iteration, and
+        on command-line options, if it is made when none is given. One of a silent mistake may depend on
+        neither. ``merge`` adds to an observation what another run shows of the same mistake, in a branch that
+        the first run did not take. Some mistakes show only the second time: a run that reaches the anchor
+        once and then leaves the loop says nothing about them. For such a mistake ``repeated`` tells whether
+        the main run has anything that might lead to it; only then are further runs made. ``besides`` gives
+        the places at which a run without the observation does not count against it. Where no event happens
+        at the anchor, ``against`` gives the places about which a run shows the opposite.
         """
         reported: set[ast.AST] = set()
         for found in self._certain(observe, anchor, raises, merge, repeated, besides, against):
@@ -229,12 +230,13 @@ class EntryPoint:
                 yield first
 
     def _once(self) -> bool:
-        """Whether the main run leaves some loop in the iteration in which it steps: others may come back."""
+        """Whether some step happens only once in a loop of the main run, so that another run may repeat
+        it."""
         steps = Counter(e.site for e in self.runs[0].events if isinstance(e, Step) and e.loops)
         return 1 in steps.values()
 
     def _testifies(self, run: Run, raises: bool) -> bool:
-        """Whether it counts against a mistake that it does not show in a run."""
+        """Whether a run that does not show a mistake counts as evidence against it."""
         flipped = run.scenario.flipped
         if run.impossible or (run.raised and not raises and run.scenario.other):
             return False
@@ -270,7 +272,7 @@ class Program:
         self.path = path
         self.entries: list[EntryPoint] = []
         self.reported: list[str] = []
-        """What was cut off, as often as it was; runs that are made on demand may add to it."""
+        """Messages about analyses that were cut off, with repetitions; pending runs may add more."""
         self.allowances: list[Allowance] = []
         self._lines: Lines | None = None
         self._parents: dict[ast.AST, ast.AST] = {}
@@ -287,7 +289,8 @@ class Program:
 
     @contextlib.contextmanager
     def no_further_runs(self) -> Iterator[None]:
-        """Meanwhile the runs that are there are all: none is made on demand, and mistakes may be too many."""
+        """Within it, no pending run is executed: codemods may then find mistakes that those runs would rule
+        out."""
         held = [(entry, entry.pending) for entry in self.entries]
         for entry, _ in held:
             entry.pending = []
@@ -488,8 +491,7 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def called(program: Program, relevance: Relevance, messages: list[str]) -> Iterator[EntryPoint]:
-    """The entry point by way of the scripts that import the file: a mistake has to show in all that reach
-    it."""
+    """Yield the entry point that runs the scripts which import the file, if any of them trains here."""
     path = os.path.abspath(program.path)
     scripts = callers.scripts(path)
     scripts.sort(key=lambda script: not relevance.join_caller(script.path, script.relevance))
@@ -614,10 +616,11 @@ def explore(
     alone: bool = False,
     otherwise: Callable[[Run], None] | None = None,
 ) -> EntryPoint:
-    """Make the main run, and the runs that answer undecided conditions the other way, or it ``alone``.
+    """Make the main run (only that, if ``alone``) and the runs that decide undecided conditions the other
+    way.
 
-    In runs that are ``unset``, as a ``main`` run that is given is, no option of the command line is given.
-    One more is started ``otherwise``.
+    If ``unset`` is true, or a ``main`` run is given, all command-line options have their defaults. One more
+    run is started by ``otherwise`` in place of ``start``.
     """
     entry = EntryPoint(name, node)
     unset = unset or main is not None
@@ -835,7 +838,8 @@ class Allowance:
 
 
 class Surroundings:
-    """What a function finds around it that is called from outside: the file, but for its training."""
+    """The module-level variables for a function that is called from outside: the file without its training
+    code."""
 
     def __init__(self, tree: ast.Module, relevance: Relevance) -> None:
         bound = Counter(name for s in tree.body for name in _binds(s))
@@ -905,7 +909,7 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
 def run_entry(run: Run, surroundings: Surroundings, definition: Definition, otherwise: bool = False) -> None:
     """Call a function or method of the file as an outside caller would, with unknown arguments.
 
-    Called ``otherwise`` than the file does, what has a default is unknown as well.
+    If ``otherwise``, parameters with a default are unknown, too: the file calls it with the defaults.
     """
     keywords = _settings(definition) if otherwise else {}
     surroundings.around(run)
@@ -1077,7 +1081,7 @@ def _forget_modes(run: Run, variables: dict[str, Value]) -> None:
 def _hand_back(run: Run, result: Value, instance: Module | Instance | None = None) -> None:
     """The result escapes to a caller outside the file, as do the object and the variables of the file.
 
-    He may traverse their graphs; what a generator yields is his in the same way.
+    The caller may run backward through their graphs. What a generator yields escapes in the same way.
     """
     within = [instance] if instance is not None else []
     if isinstance(result, Suspended):

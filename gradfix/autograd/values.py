@@ -18,11 +18,11 @@ from gradfix.autograd.graph import Cut, Leaf, Node, OptimizerState, Storage, Tri
 from gradfix.autograd.iteration_numbers import ARITHMETIC, NUMBER, LoopIteration, Term
 
 LARGEST = 10_000
-"""How many values a list or dict holds, with those in what it holds as often as it holds them.
+"""How many values a list or dict may hold, nested ones counted each time they occur.
 
-What is more is left out."""
+The rest is left out."""
 LONGEST = 100_000
-"""Characters of a text that is known."""
+"""How many characters a text may have to be known."""
 
 Defining = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -101,9 +101,9 @@ class Unknown(Value):
         self.storage: Storage | None = None
         """Its memory, once a graph has saved it."""
         self.handed: tuple[ast.AST, Params] | None = None
-        """The call that made it, and the parameters that were handed to it: what steps is their optimizer."""
+        """The call that made it and the parameters it was given: if it is stepped, it is their optimizer."""
         self.optimizer: Optimizer | None = None
-        """What it is, once it has stepped or cleared gradients."""
+        """The optimizer that it is, once its ``step`` or ``zero_grad`` has been called."""
 
     def __getattr__(self, name: str) -> Any:
         """The attributes, made on first access: most unknown values never need them."""
@@ -121,9 +121,9 @@ class Unknown(Value):
         return True
 
     def block(self, asked: ast.AST | None = None) -> Leaf:
-        """Its parameters as one block; asking for it says that this is a network.
+        """Its parameters as one block; from this call on it is taken for a network.
 
-        ``asked`` is noted as the place of what was not made here.
+        ``asked`` becomes the place of their creation, unless a call is known to have created the network.
         """
         if self.leaf is None:
             self.leaf = Leaf(self.label, True, None if self._is_made() else asked)
@@ -139,7 +139,8 @@ class Unknown(Value):
         return self.leaf
 
     def stateless(self) -> bool:
-        """Whether it is a network of a library, or a part of one, into which the project has put no other."""
+        """Whether it is (a part of) a library's network to which the project has added no network of its
+        own."""
         root: Unknown | None = self
         while root is not None and not root.library:
             root = root.parent
@@ -185,7 +186,8 @@ class Index(Unknown):
         self.number = number
         self.graphless = True
         self.counts = counts
-        """Whether it goes up with every iteration, as against what is computed from it in another way."""
+        """Whether it grows with every iteration, unlike what is computed from it in other ways (``i %
+        2``)."""
         self.passed = passed
         """The iteration whose number it is computed from, if it is one alone."""
         self.term = term
@@ -193,7 +195,7 @@ class Index(Unknown):
 
 
 class Condition(Unknown):
-    """A comparison of such numbers: ``holds`` in this very iteration, and perhaps not in another."""
+    """A comparison of iteration numbers: it ``holds`` in this iteration, and perhaps not in another one."""
 
     __slots__ = ("holds", "passed", "term")
 
@@ -224,12 +226,13 @@ class Tensor(Value):
         self.may_view: Leaf | None = None
         """The leaf that this may be a view of, or a copy."""
         self.cut: tuple[Node, ast.AST] | None = None
-        """The graph that it was cut off from, and where: its memory is the same."""
+        """The graph from which it was detached, and where; it shares the memory."""
         self.lost: Cut | None = None
         """Where a graph ended that it was computed with, if it has none, or is a leaf."""
         self.among: ast.AST | None = None
-        """What has given it, if it may not be written in place: one of several views that were given at once,
-        or one that was taken while no graphs were recorded; or it is a view of such a one."""
+        """The operation that returned it, if autograd refuses to modify it in place: it is one of several
+        views that were returned at once, or a view that was created under ``no_grad``, or a view of such a
+        view."""
 
     def seen_as(self, view: Tensor) -> None:
         """Note a view of it."""
@@ -247,14 +250,15 @@ class Tensor(Value):
 
 
 class SummaryTensor(Value):
-    """ "Every parameter of this set": what a loop variable over ``parameters()`` stands for."""
+    """Stands for every parameter of a set: the loop variable of ``for p in net.parameters()``."""
 
     __slots__ = ("itself", "leaves", "view")
 
     def __init__(self, leaves: list[Leaf], view: str = "", itself: bool = False) -> None:
         self.leaves = leaves
         self.view = view
-        """"" for the parameters, "grad" for their gradients, "data" for their data."""
+        """What it stands for: the parameters (empty), their gradients (``grad``), or their data
+        (``data``)."""
         self.itself = itself
         """Whether these are the very gradients, and not what a method gave of them: a copy, perhaps."""
 
@@ -279,9 +283,9 @@ class Params(Value):
         self.complete = complete
         self.named = named
         self.half: tuple[str, bool] | None = None
-        """Of those that are picked by a condition: the condition, and whether it holds for them."""
+        """If a condition has selected them: its text, and whether it holds for them."""
         self.made = made
-        """What has made it, if it can be gone through once: a generator."""
+        """What created it, if it is a generator, which can be iterated only once."""
         self.spent: ast.AST | None = None
         """What has gone through it."""
         self.wholes: Wholes | None = None
@@ -364,7 +368,7 @@ class Optimizer(Value):
 
 
 class Length(Const):
-    """How much a list holds that a loop of unknown length fills: as much by now, more later."""
+    """The length of a list that a loop of unknown length fills: this long now, longer later."""
 
     __slots__ = ()
 
@@ -438,7 +442,7 @@ class Mapping(Value):
 
 
 class Lists(Mapping):
-    """``defaultdict(list)``: a key that is asked for first holds an empty list."""
+    """``defaultdict(list)``: a missing key gets an empty list."""
 
     __slots__ = ("loops",)
 
@@ -560,7 +564,8 @@ class Function(Value):
         return bound
 
     def within(self, mode: GradMode) -> Function:
-        """This function within a context, as a decorator puts it; a context inside of that one decides."""
+        """This function run in a grad mode, as by a decorator; if it has one already, that inner one
+        applies."""
         wrapped = Function(self.node, self.frame, self.bound, self.owner)
         wrapped.mode = self.mode or mode
         wrapped.context = self.context
@@ -575,9 +580,9 @@ def names_in(definition: ast.AST) -> tuple[str, ...]:
 
 
 class Suspended(Value):
-    """A call of a generator of the project that waits to be entered or gone through.
+    """A generator of the project that has been called and not yet run.
 
-    It is of a ``contextmanager``, or of a generator that differentiates.
+    It is a ``contextmanager``, or a generator that runs a backward.
     """
 
     __slots__ = ("frame", "node")
@@ -843,7 +848,7 @@ def is_plain(value: Value) -> bool:
 def data(label: str, *computed_of: Value) -> Unknown:
     """A value of which nothing is known but that it has no graph: a number, a text, a size, an array.
 
-    Where what it was computed of had one, that has ended here or earlier.
+    If something that it was ``computed_of`` had a graph, the result notes where that ended.
     """
     value = Unknown(label)
     value.graphless = True
@@ -933,7 +938,7 @@ def graphs_in(values: Iterable[Value]) -> list[Node]:
 
 
 def _holds_nothing(value: Value) -> bool:
-    """Whether something unknown, as most of what unseen code is handed is, leads to nothing else."""
+    """Whether an unknown value leads to no other value, like most arguments of unseen code."""
     if value.__class__ is not Unknown:
         return False
     if value.node is not None or value.leaf is not None or value.made_from is not None:
@@ -946,11 +951,11 @@ REACHED = 1_000
 
 
 def in_reach(values: Iterable[Value]) -> tuple[list[Node], bool]:
-    """The graphs that are reachable from some values, and whether parameters are.
+    """The graphs that are reachable from some values, and whether parameters are reachable, too.
 
     Besides what :func:`graphs_in` finds, these are what a function mentions, which can be called, the
-    parameters of a network or an optimizer, and the network that something unknown was made from. Parameters
-    count that may require grad.
+    parameters of a network or an optimizer, and the network that something unknown was made from. Only
+    parameters that may require grad count.
     """
     found: list[Node] = []
     trainable = False
@@ -1023,7 +1028,7 @@ def spelled(template: str, make: Callable[[], object], size: int = 0) -> Value:
 
 
 def length(value: object) -> int:
-    """How long a text is; how long what is no text becomes as one, about."""
+    """The length of a text, or roughly that of ``str(value)``."""
     if isinstance(value, (str, bytes)):
         return len(value)
     return sum(map(length, value)) if isinstance(value, tuple) else 32

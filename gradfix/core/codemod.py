@@ -167,7 +167,7 @@ LEAVE = "When not to fix it: "
 
 
 class Note(NamedTuple):
-    """One step of a finding's why, at its place in the source."""
+    """One step of the explanation of a finding, at its place in the source."""
 
     span: Span
     message: str
@@ -183,7 +183,8 @@ class Claim(NamedTuple):
     """
 
     raises: Literal["E1", "E2", "E3", "E4", "E5"] | None = None
-    """The error that the original must raise (``None``: it runs to the end)."""
+    """The error that the original must raise, see :mod:`gradfix.core.errors`; ``None``: it runs to the
+    end."""
     raises_line: int | None = None
     """The line of the original on which it is raised, seen from the script itself."""
     unchanged: Literal["all"] | tuple[int, ...] = "all"
@@ -201,7 +202,7 @@ class Claim(NamedTuple):
     draws and buffers (running statistics) are the same at every step, for as long as the weights are. A fix
     that runs one again, no more, or later says that they may differ."""
     stops: str | None = None
-    """What an error that is not autograd's says, by which the original must end: a part of its text."""
+    """Part of the message of an error that is not autograd's, with which the original must end."""
     steady_modes: bool = False
     """Whether every step finds the networks in the modes in which the optimizer's first step found them, and
     those of the original do not."""
@@ -229,12 +230,12 @@ class Fix(NamedTuple):
     way: Way | None = None
     """Which of several ways it is; ``None`` where there is no name for it."""
     only_cuts: bool = False
-    """Whether it does nothing but take away graphs of which every run has shown that no backward walks them:
-    no backward frees more, or finds less, than it did."""
+    """Whether it only removes graphs that no backward goes through in any run, so that each backward frees
+    and finds exactly what it did before."""
 
     @property
     def unproved(self) -> bool:
-        """Whether only the author can say that it is right: which of several programs an error was to be.
+        """Whether only the author can say that it is right: which of several programs was meant.
 
         Running it shows what it does, and proves no choice.
         """
@@ -255,6 +256,7 @@ class Finding(NamedTuple):
     """A mistake at a place, why it is one, and the fixes to choose from, best first."""
 
     code: str
+    """The name of the codemod, in kebab case."""
     message: str
     span: Span
     notes: tuple[Note, ...] = ()

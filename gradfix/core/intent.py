@@ -14,7 +14,7 @@ from gradfix.core.ledger import BackwardCall, Ledger, Parameter, Parameters
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Two losses of which it is not certain that both are meant for the parameters that receive both."""
+    """Two losses that reach the same parameters, where it is not certain that both are meant for them."""
 
     first: BackwardCall
     second: BackwardCall
@@ -22,8 +22,8 @@ class Doubt:
     """The parameters."""
     reason: str
     leaking: BackwardCall | None = None
-    """The one of the two that most likely was to take what the other trains as a constant: that has the role
-    of one in it, or the loss is for another optimizer, into whose parameters the other does not go."""
+    """The one of the two that most likely should not train what the other trains: it uses that as a constant
+    (a target, say), or it is for another optimizer, whose parameters the other loss does not reach."""
 
     @property
     def other(self) -> BackwardCall:
@@ -84,9 +84,9 @@ def _mixes(one: BackwardCall, other: BackwardCall) -> bool:
 
 
 def _takes_for_constant(one: BackwardCall, other: BackwardCall) -> bool:
-    """Whether a loss takes for a constant, by its role, what mixes it with another one.
+    """Whether a loss uses as a constant, by its role in it, what it shares with another loss.
 
-    Without that it still trains what it alone trains.
+    Without that part it still trains its own parameters.
     """
     if one.cut is None or not one.constants & other.reached:
         return False
@@ -99,8 +99,8 @@ def _takes_for_constant(one: BackwardCall, other: BackwardCall) -> bool:
 def cut_rightly(before: Ledger, after: Ledger, loss: str, parameter: Parameter) -> bool:
     """Whether a repair has rightly taken from a loss a part of what it gave to a parameter.
 
-    It leaked into what another loss trains, and does no more; what it reaches by way of its own parameters,
-    it still reaches so.
+    The loss leaked into what another loss trains, and no longer does; what it reaches through its own
+    parameters, it still reaches.
     """
     for found in doubts(before):
         if found.leaking is None or found.leaking.loss != loss or parameter not in found.shared:
@@ -131,10 +131,10 @@ def leaks_still(found: Doubt, after: Ledger) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What of a call no step is to consume."""
+    """Which gradients of a backward call no step should use."""
 
     cut: bool = False
-    """Whether what it gives by way of what its losses take for constants."""
+    """Whether those that flow through what its losses use as constants."""
     dropped: Parameters = frozenset()
     """Parameters for which it is to give nothing at all."""
 

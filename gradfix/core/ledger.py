@@ -1,4 +1,4 @@
-"""The ledger of gradients: what each backward call gave to whom, and which steps consumed it.
+"""The ledger of gradients: which parameters each backward call gave gradients, and which steps used them.
 
 Right training keeps one rule: at every step, each parameter that the optimizer owns receives exactly one
 entry of each loss that is meant for it, computed with the weights that the step moves, and no other. What
@@ -28,7 +28,7 @@ class GradientFlow:
     layers: Sequence[Parameters]
     """The parameters that each uses."""
     behind: Sequence[frozenset[int]]
-    """By layer: all layers that its gradient goes on to."""
+    """For each layer, the indices of all layers that its gradient flows on to."""
 
     def reached(self, first: Iterable[int]) -> Parameters:
         """The parameters of some layers and of all those behind them."""
@@ -71,7 +71,7 @@ class BackwardCall:
     again: frozenset[int] = frozenset()
     """Earlier calls that have gone through a part of the same graph."""
     stale: Parameters = frozenset()
-    """The parameters that have been moved since the graph has used them."""
+    """The parameters that have been updated since the graph used them."""
     constants: Parameters = frozenset()
     """Those that it depends on by way of what its losses take for a constant: the target of a criterion, what
     weighs the likelihood of something that was drawn by it."""

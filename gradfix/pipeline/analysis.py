@@ -81,7 +81,7 @@ def diagnose(
 
 
 def is_elsewhere(finding: Finding, lent: Collection[Span]) -> bool:
-    """Whether a part of what a finding tells happens in an imported module."""
+    """Whether a finding or one of its notes is about code in an imported module."""
     return finding.span in lent or any(note.span in lent for note in finding.notes)
 
 
@@ -97,7 +97,7 @@ def problem_of(path: str, what: str, error: Exception) -> Problem:
 
 
 def reported_by(analysis: Analysis, options: Options) -> tuple[Finding, ...]:
-    """The findings of the selected codemods that are bad enough, and that no comment silences."""
+    """The findings of the selected codemods that are severe enough and not suppressed by a comment."""
     return tuple(
         finding
         for finding in analysis.findings

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from gradfix.autograd.training_step import Program
 
 ALONE = 12
-"""How many versions of a file are looked at that have one fix each, and then"""
+"""How many versions of a file with a single fix are analysed."""
 
 TOGETHER = 12
-"""how many of which each has the fixes of many findings."""
+"""How many versions with the fixes of several findings are analysed after these."""
 
 STEPS = 30_000, 120_000
-"""Steps of the model after which no further version is looked at that has one fix, or many."""
+"""Statements that the model may execute before no further version is analysed: with one fix, with several."""
 
 
 class _Budget:
@@ -35,13 +35,14 @@ class _Budget:
 
     def __init__(self, before: Program | None) -> None:
         self._version = before.steps if before is not None else 0
-        """How many steps a version takes, about: as many as the file as it is."""
+        """About how many statements the model executes for a version: as many as for the unchanged file."""
         self.steps = 0
         self.versions = 0
         self.exceeded = False
 
     def charge(self, program: Program) -> None:
-        """Count a version of the file that was looked at, what the model has run, and a step a line."""
+        """Count a version that was analysed: the statements that the model executed, and one for each
+        line."""
         self.versions += 1
         self.steps += program.steps + program.text.count("\n")
 
@@ -162,7 +163,8 @@ def _bears_out(
     options: Options,
     budget: _Budget | None = None,
 ) -> Analysis | None:
-    """The file with the ``text`` after the fixes ``made``, if its findings are those that these leave.
+    """The analysis of ``text``, the file after the fixes ``made``, if these findings are gone and no new one
+    has come.
 
     All codemods are asked, selected or not: a fix may not trade one mistake for another. Nor may it
     leave a network without the gradient that it was to learn from.
@@ -256,9 +258,9 @@ def compared(before: Analysis, mended: Container[Finding], after: Analysis) -> C
 def _brings_others(before: Analysis, made: Mapping[Finding, Fix], after: Analysis) -> bool:
     """Whether ``after`` has a finding that speaks against the fixes that were ``made``.
 
-    Where a fix changes who learns from what, work may be wasted elsewhere that had no consumer before, or a
-    wrong one: that can be saved afterwards. Nor is a hint at a line that it leaves alone worse than what it
-    mends: there, the worse mistake has hidden it.
+    A fix that changes what a loss trains may lead to wasted work elsewhere, which another fix can save: such
+    a finding does not count. Nor does a hint at a line that the fix leaves alone: the worse mistake had
+    hidden it.
     """
     come = compared(before, made, after).come
     redirects = any(fix.effect is not Effect.PRESERVES for fix in made.values())

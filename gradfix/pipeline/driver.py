@@ -116,7 +116,7 @@ def check_text(path: str, data: bytes, options: Options) -> FileReport:
 
 
 GARBAGE = 200_000
-"""Garbage is looked for where so many objects are left of files, rather than among those of a run."""
+"""Garbage is collected after a file, if this many objects have been allocated, and not during a run."""
 
 
 def in_force(paths: Sequence[str], options: Options) -> tuple[Options, ...]:
@@ -353,7 +353,7 @@ def _other_ways(before: Analysis, candidate: Candidate, options: Options) -> Ite
 def offers(parsed: Source, options: Options) -> Iterator[tuple[Attempt, Source]]:
     """Every fix that ``repair`` could apply to ``parsed`` next, in order, with the file after it.
 
-    Nothing is run. Who holds a rewrite that was made elsewhere finds it here, or it is not one of ours.
+    Nothing is run. A rewrite that was made elsewhere is one of gradfix's own only if it is among these.
     """
     analysis = analyse(parsed, options)
     for candidate in _candidates(analysis, options):

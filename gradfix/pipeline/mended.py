@@ -1,8 +1,8 @@
 """The findings that a rewrite resolves.
 
-A finding beside the one that a fix is for may be gone for two reasons. The fix has changed what it tells of,
-in the text or by what happens there: then it is mended. Or all of that is as it was, and yet no codemod
-speaks of it any more: then it is hidden, and left.
+A finding other than the one that a fix is for may disappear for two reasons. If the fix has changed the code
+that the finding is about, or what happens there, it is mended. If all of that is as before, and still no
+codemod reports it, it is hidden, and counts as remaining.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Reported(NamedTuple):
     fixed_text: str | None = None
     """The file with that fix alone."""
     left: str = ""
-    """Why it is left alone, where a way to repair it was asked for that is none here."""
+    """Why the finding is left alone: the way to repair it that was asked for does not exist for it."""
 
 
 class FileReport(NamedTuple):
@@ -119,7 +119,7 @@ class Repaired(NamedTuple):
     unknown_functions: tuple[UnknownFunction, ...] = ()
     written: bool = False
     hidden: tuple[Finding, ...] = ()
-    """What is found no more although nothing has mended it, where it is now."""
+    """Findings that are gone although nothing has repaired them, at their present places."""
 
     @property
     def applied(self) -> tuple[Attempt, ...]:
@@ -128,7 +128,7 @@ class Repaired(NamedTuple):
 
     @property
     def untold(self) -> tuple[Reported, ...]:
-        """The findings that are left, but for those of which an attempt that was refused tells already."""
+        """The remaining findings, without those that a withheld or refuted attempt already reports."""
         reported_finding = Counter(
             {(one.finding.code, _line(one.before, one.finding)) for one in self.attempts if not one.applied}
         )

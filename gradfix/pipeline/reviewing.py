@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     pass
 
 REPAIRS = 12
-"""Most programs that are made of an original to judge a repair by."""
+"""At most this many reference repairs are made of an original to judge a repair by."""
 
 
 def judge(before: str, after: str, options: Options) -> Iterator[Judged]:

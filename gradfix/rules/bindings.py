@@ -1,4 +1,4 @@
-"""Whether the variables that a rewrite uses hold, where it uses them, what it takes them to hold.
+"""Whether the variables that a rewrite uses are bound, and have the values that it expects.
 
 Two questions of data flow, asked of every rewrite, whichever codemod it comes from. *Definite assignment*:
 nothing that is written may read a variable that some path to this place may not have bound. *Reaching

@@ -39,9 +39,10 @@ class Means(enum.Enum):
 
 
 def place(program: Program, backward: Backward, step: Step) -> ast.stmt | bool:
-    """The statement behind which a step that waits for several iterations has its gradients cleared.
+    """Where the gradients of a step are to be cleared.
 
-    True: it waits for none, and its gradients may be cleared before the backward. False: that is not known.
+    A statement: the step waits for several iterations, and they are cleared after this statement. True: it
+    does not wait, and they may be cleared before the backward. False: it is not known whether it waits.
     """
     if _counted_by_a_framework(program, step):
         return program.statement(step.site)
@@ -92,7 +93,7 @@ def _counted_by_a_framework(program: Program, step: Step) -> bool:
 def cleared_otherwise(entry: EntryPoint, step: Step) -> bool:
     """Whether iterations that leave the step out clear what it consumes: ``else: optimizer.zero_grad()``.
 
-    What is another way in all iterations, as another mode of training is, clears nothing for this one.
+    A run that takes the other way in all iterations (another training mode) does not count.
     """
     if not step.loops:
         return False

@@ -91,10 +91,11 @@ def counted_twice(run: Run, first: Backward, second: Backward) -> bool:
 
 
 def feeding(run: Run, backward: Backward) -> Feeding | None:
-    """If a loss flows through its own networks, and only through them, into ones that feed them.
+    """How a loss leaks: through its own networks, and only through these, into networks that compute their
+    input.
 
-    Returns the optimizer that the loss is for, the other networks' leaves, and the nodes that hand them
-    gradient.
+    Returns the optimizer that the loss is for, the other networks' leaves, and the nodes through which these
+    get gradients; None if there is no such leak.
     """
     known = fed_by(run)
     if backward not in known:
@@ -124,7 +125,7 @@ def _feeding(run: Run, backward: Backward) -> Feeding | None:
 def leaking(run: Run, event: Backward) -> Backward | None:
     """The backward whose loss should have been cut off from the network that feeds it, if one should.
 
-    Both traversals of the shared graph are candidates: the discriminator's loss may come before the
+    Both backwards through the shared graph are candidates: the discriminator's loss may come before the
     generator's or after it.
     """
     failure = event.failure
@@ -180,8 +181,7 @@ def _takes_turns(run: Run, candidate: Backward, other: Backward, foreign: set[Le
 
 
 def toggled(run: Run, backward: Backward) -> OptimizerState | None:
-    """The optimizer that alone a loss is for, as its networks were frozen for the other losses of the
-    iteration.
+    """The only optimizer that a loss can be for: its networks were frozen for the iteration's other losses.
 
     Others of the iteration go through these networks without a gradient for them, to the network that feeds
     them; this one is what they are thawed for. Which optimizer steps first does not matter then.
@@ -220,7 +220,7 @@ def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[L
 def reused(run: Run, backward: Backward, call: object) -> bool:
     """Whether another backward of the same iteration goes through this very call of the network.
 
-    What has computed a gradient that is a part of this loss is none.
+    A backward that computed a gradient which is a part of this loss (a penalty) does not count.
     """
     parts = {n.site for n in backward.visited if n.op == "autograd.grad"}
     return any(

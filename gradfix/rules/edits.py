@@ -255,7 +255,8 @@ def stepping(program: Program, step: Step) -> ast.expr | None:
 def clearing_place(
     program: Program, backward: Backward, step: Step
 ) -> tuple[ast.stmt, Literal["before", "after"]] | None:
-    """Where a step's gradients are to be cleared: before its backward or what is around it, or behind itself.
+    """Where a step's gradients are to be cleared: before its backward (or the statement around it), or after
+    the step.
 
     What several iterations of a loop add up before the step is meant to add up, so that a step that waits for
     several of them clears behind itself. Where a branch holds the backward and not the step, the other branch
@@ -323,7 +324,7 @@ def _places(edit: Edit) -> Iterator[Span]:
 
 
 def offered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
-    """The fixes that can be told; those that would have to reach into another file cannot."""
+    """The fixes that lie within the file, without those that would edit another one."""
     found: list[Fix] = []
     with contextlib.suppress(Elsewhere):
         for fix in fixes:
@@ -351,7 +352,7 @@ def asking(leaf: Leaf) -> ast.Call | None:
 
 
 def not_asking(program: Program, call: ast.Call) -> Edit:
-    """The edit of such a call that leaves the tensor without a gradient."""
+    """The edit by which the call that :func:`asking` found no longer makes the tensor require grad."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
         return ReplaceExpression(Span.of(call), program.segment(call.func.value))
     return RemoveArgument(Span.of(call), "requires_grad")

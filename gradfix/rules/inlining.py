@@ -1,4 +1,4 @@
-"""A call of a helper, written out where it stands: for an edit that its other callers must not have."""
+"""Inline the call of a helper, for an edit in it that must not affect its other callers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which statements computed a part of a graph, and how they move to where it is walked again and again."""
+"""Find the statements that recorded a graph, and move them to where a backward repeatedly goes through it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _within(program: Program, home: ast.AST, node: Node) -> ast.expr | None:
 
 
 def moved_inside(program: Program, event: Backward) -> tuple[str, list[Edit]] | None:
-    """How what a backward walks is computed in each iteration of its loop, or in each call of its function.
+    """Compute anew, in each iteration of its loop or call of its function, what a backward goes through.
 
     Whole assignments move that stand before the loop, or before the definition of the function, in the same
     suite. Nobody else reads what they bind, and nothing in between changes what they read.

@@ -1,6 +1,6 @@
-"""Statements that change a tensor in place, written so that they compute a new one, where that is the same.
+"""Rewrite in-place statements to compute a new tensor, where that is equivalent.
 
-Who reads what is changed by another name would not find it changed.
+It is not where the tensor is read under another name, which would still have the old values.
 """
 
 from __future__ import annotations

@@ -18,12 +18,12 @@ DISTANCES = frozenset(
 """What compares two tensors, whichever comes first."""
 ADDITIONS = frozenset("binary.Add binary.Sub augmented.Add augmented.Sub add sub".split())
 LEAST = frozenset("min max minimum maximum amin amax stack cat".split())
-"""What is made of the words of several networks that estimate one thing."""
+"""Operations that combine several networks' estimates of one quantity."""
 PICKING = frozenset(
     """squeeze unsqueeze view reshape flatten getitem gather index_select select sum
     mean""".split()
 )
-"""What leaves a prediction one, but for its shape: the value of the action that was taken."""
+"""Operations after which a prediction is still one in another shape: the value of the chosen action."""
 
 LIKELIHOODS = frozenset(
     """log_prob log_softmax logsigmoid log nn.LogSoftmax nn.LogSigmoid cross_entropy nll_loss
@@ -59,7 +59,7 @@ def likelihood(node: Node, known: frozenset[str] = LIKELIHOODS) -> bool:
 
 @dataclass(frozen=True)
 class TrainedTarget:
-    """A loss that trains the target of a prediction: the same network's word, discounted."""
+    """A loss that trains the target of a prediction: the same network's discounted estimate."""
 
     run: Run
     backward: Backward

@@ -56,7 +56,8 @@ class Trial:
     hashed: bool = False
     """Whether hashes prove everything, so that no numbers are asked for."""
     outgrown: bool = False
-    """Whether the original raises in time, and what comes after that takes too much in earnest."""
+    """Whether the original raises within the limits, and everything that gets further exceeds them in a full
+    run."""
 
     def before(self, seed: int, **how: bool) -> Job:
         label = "with its graphs kept" if how.get("keep") else "before the fix"
@@ -67,16 +68,17 @@ class Trial:
 
     @functools.cached_property
     def watched(self) -> tuple[Piece, ...]:
-        """What the rewrite has changed, and what depends on it: the fixed program has to come to it."""
+        """The pieces that the rewrite changed, and those that depend on them: the fixed program has to
+        execute them."""
         return affected(self.rewrite.after, changed(self.rewrite.before, self.rewrite.after))
 
     @functools.cached_property
     def gone(self) -> tuple[Piece, ...]:
-        """What the original has in the place of that, to which it has to come if nothing stops it."""
+        """The pieces of the original that were replaced: it has to execute them, if nothing stops it."""
         return changed(self.rewrite.after, self.rewrite.before)
 
     def farther(self, runner: Runner) -> Trial:
-        """The same with as many steps as it takes to come to what the rewrite is about, where it does."""
+        """This trial, with limits of steps that let the runs reach the changed code, if they can reach it."""
         seed = self.seeds[0]
         (original,) = runner.run([self.before(seed)])
         ahead: list[Job] = []
@@ -105,7 +107,8 @@ class Trial:
         )
 
     def completed(self, runner: Runner) -> Trial:
-        """The same with the schema that its original needs, and the fixed program where it gets further."""
+        """This trial, with the schema of stand-ins that the original needs, and the fixed one where it gets
+        further."""
         job, stopped = completed(runner, self.before(self.seeds[0]))
         found = replace(self, schema=job.schema, stopped=stopped)
         (original,) = runner.run([found.before(self.seeds[0])])
@@ -117,7 +120,8 @@ class Trial:
         return self.before(seed, keep=True, **how)
 
     def endless(self, runner: Runner) -> None:
-        """Where the original with its graphs kept got nowhere in time, it is not run again without that."""
+        """If the original with its graphs kept gets nowhere within the time limit, reuse that run as the
+        plain one."""
         if self.needs_reference:
             seed = self.seeds[0]
             (kept,) = runner.run([self.reference(seed)])
@@ -125,17 +129,17 @@ class Trial:
                 runner.know(self.before(seed), kept)
 
     def too_large(self, runner: Runner) -> bool:
-        """Whether the versions cannot be run in earnest within the limits."""
+        """Whether a full run, with data, exceeds the limits."""
         if self.outgrown:
             return True
         (recording,) = runner.run([self.before(self.seeds[0])])
         return overwhelmed(recording)
 
     def still(self, original: Recording) -> tuple[Job, ...]:
-        """The two versions with their weights held still, given how the original runs in earnest.
+        """The two versions with updates off, given the full run of the original.
 
-        Autograd refuses some programs whatever is kept: these are run without gradients, and show the values
-        of their losses alone.
+        Autograd refuses some programs even with their graphs kept. These are run without gradients, and show
+        only the values of their losses.
         """
         seed = self.seeds[0]
         stopped = original.crash is not None or original.uncaught is not None
@@ -145,8 +149,8 @@ class Trial:
         return tuple(replace(job, thorough=False, updates=False) for job in both)
 
     def paired(self, runner: Runner, original: Recording) -> Still | None:
-        """The same, in which the fixed program gets the random numbers of the original, if it draws
-        others."""
+        """The runs of :meth:`still`, the fixed program with the original's random numbers; None if it draws
+        the same."""
         one, other = (replace(job, numbered=True) for job in self.still(original))
         model, run = runner.run([one, other])
         numbers = paired(model, run)
@@ -156,7 +160,8 @@ class Trial:
 
     @property
     def needs_reference(self) -> bool:
-        """A graph that was freed or whose tensors moved can be kept; one that never was cannot."""
+        """Whether the original is run with its graphs kept as well: for E1 and E2, not where there is no
+        graph."""
         return self.rewrite.claim.raises in ("E1", "E2")
 
     @property
@@ -175,12 +180,14 @@ class Trial:
         return [job for _, job in self.versions(runner)] if self.too_large(runner) else self.first_seed
 
     def settled(self, runner: Runner) -> Trial:
-        """The same without data, or without the other seeds, where the runs on the first one say so.
+        """This trial, reduced to runs without data, or to the first seed, if the first runs show that this
+        will do.
 
-        An original that raises in its first iteration may be done in time where nothing that gets further is.
+        An original that raises in its first iteration may finish in time although every run that gets further
+        does not.
 
-        How a gradient is computed does not depend on the seed. Where hashes prove all of them equal, other
-        seeds and weights that are held still would only show it again.
+        How a gradient is computed does not depend on the seed. If hashes prove all gradients equal, other
+        seeds and runs with updates off would only show it again.
         """
         if self.obstacle(runner) or self.too_large(runner):
             return self
@@ -306,7 +313,7 @@ class Trial:
         return self.steady(runner, claims.merge(seeds, by_seed), fake)
 
     def steady(self, runner: Runner, checks: list[Check], fake: bool) -> list[Check]:
-        """``checks``, of which those say nothing that two runs of the original would fail too.
+        """``checks``; those that two runs of the original would fail, too, become ``not checked``.
 
         A script that seeds a generator by the clock draws other numbers each time; its gradients may not
         depend on them.
@@ -364,5 +371,5 @@ class Trial:
 
 
 SHORTEST = 4
-"""Letters of a variable's value that is told from other text."""
+"""A value of an environment variable is masked in texts if it has at least this many characters."""
 TOO_LARGE = "run without data, as a full run takes too much time or memory"

@@ -82,7 +82,8 @@ NOT_FINITE = frozenset(("isnan", "isinf", "is_nan", "is_inf"))
 
 
 def _asks_for_a_failure(test: ast.expr) -> bool:
-    """Whether a condition holds only where a number is not finite: training that goes well does without."""
+    """Whether a condition holds only where a number is not finite, which does not happen in normal
+    training."""
     if isinstance(test, ast.BoolOp):
         enough = any if isinstance(test.op, ast.And) else all
         return enough(map(_asks_for_a_failure, test.values))
@@ -99,8 +100,7 @@ def _picks(run: Run, test: ast.expr) -> bool:
 
 
 def _skips_by_number(run: Run, node: ast.If, frame: Frame) -> bool:
-    """Whether an iteration leaves out the rest by its number, as in ``if i % 5: continue``: others do it
-    all."""
+    """Whether some iterations skip the rest by their number: ``if i % 5: continue``."""
     test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
     if not isinstance(node.body[-1], ast.Continue) or any(isinstance(n, ast.Call) for n in walk(test)):
         return False

@@ -12,7 +12,7 @@ from gradfix.autograd.run import Alternative, Run
 from gradfix.autograd.values import Class, Frame, Function, Mapping, Namespace, Sequence, Value
 
 ALTERNATIVES = 8
-"""Of so many things that a dict lists, each may be the one that is asked for."""
+"""Up to this many items of a dict, each is tried as the one that is looked up."""
 
 
 def chosen_by_name(run: Run, node: ast.expr, held: Value, name: ast.expr, frame: Frame) -> Value | None:

@@ -53,7 +53,7 @@ MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 
 SHORT = 2
-"""Up to so many items of a list that grows, the iterations that are run show all there is to see."""
+"""Up to this length of a growing list, the iterations that are run show every case."""
 
 
 def _against_length(op: ast.cmpop, left: Const, right: Const) -> Const | Unknown:

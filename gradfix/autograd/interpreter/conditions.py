@@ -111,7 +111,8 @@ def _choose(
 
 
 def _by_count(run: Run, test: ast.expr, frame: Frame) -> bool | None:
-    """Whether a condition holds about a number by which a loop makes two iterations or more in this run."""
+    """The answer to ``n > 1`` and the like, if a loop over ``range(n)`` made several iterations in this
+    run."""
     if not run.several or not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return None
     op, bound = test.ops[0], test.comparators[0]
@@ -363,7 +364,7 @@ def comparable(run: Run, node: ast.expr, frame: Frame) -> tuple[Any, ...] | None
 
 
 def note_turn(run: Run, test: ast.expr, holds: bool, turns: bool) -> None:
-    """Note how a condition on the number of an iteration came out, and whether it may turn in a later one."""
+    """Note the answer to a condition on the iteration number, and whether a later iteration may change it."""
     if run.unturned.get(test, holds) is not holds:
         run.unturned[test] = None
     elif turns:
@@ -371,11 +372,10 @@ def note_turn(run: Run, test: ast.expr, holds: bool, turns: bool) -> None:
 
 
 def now(value: Value) -> bool | None:
-    """What a condition on the number of an iteration comes to in this iteration, or None if it is no such
-    condition.
+    """The value in this iteration of a condition on the iteration number; None for any other value.
 
-    Where it decides what an iteration does, it is left open, since iterations of all numbers come in the end.
-    Where it decides whether there is another iteration, it is not.
+    Only conditions that decide whether the loop goes on use it. Those that decide what an iteration does are
+    left open, since an iteration of every number comes at some time.
     """
     if isinstance(value, Condition):
         return value.holds
@@ -384,7 +384,7 @@ def now(value: Value) -> bool | None:
 
 @lru_cache(maxsize=1024)
 def _links(test: ast.expr) -> list[ast.expr]:
-    """The comparisons that a chained one is the conjunction of, if none of its operands is computed anew."""
+    """The single comparisons of a chained one (``a < b < c``), if its operands may be evaluated twice."""
     if not isinstance(test, ast.Compare) or len(test.ops) == 1:
         return []
     acting = (ast.Call, ast.NamedExpr, ast.Await)

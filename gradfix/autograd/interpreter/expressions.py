@@ -66,7 +66,8 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> ControlFlow:
 
 
 def _compute_calls(run: Run, outer: ast.Call, frame: Frame) -> None:
-    """Compute what functions and networks of the project tell: ``print(f"{evaluate(net, loader):.3f}")``."""
+    """Run the calls of the project within a call that only prints: ``print(f"{evaluate(net,
+    loader):.3f}")``."""
     for call in _calls_within(outer):
         if isinstance(evaluated_again(run, call.func, frame), (Function, Module)):
             run.evaluate(call, frame)

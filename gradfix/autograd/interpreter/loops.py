@@ -41,7 +41,7 @@ EXACT = 8
 
 
 EXACT_TOTAL = 36
-"""... as long as no more than this many iterations come of the nest of loops."""
+"""... as long as the nested loops make no more than this many iterations together."""
 
 
 PARTS = 600
@@ -84,8 +84,8 @@ def run_loop(
     """Run the iterations of a loop; ``items`` gives what each iteration binds (None: nothing).
 
     Args:
-        symbolic: The number of iterations is not known. It may also turn out in time (``UNSURE``): of
-            ``done = False; while not done:`` it is only known that there is a first one.
+        symbolic: The number of iterations is not known. Whether there is a further one may be unknown, too
+            (``UNSURE``): of ``done = False; while not done:`` only the first one is certain.
         count: How many iterations are run at most.
         unrolled: The iterations are no repetitions, see :func:`_names_a_part`.
     """
@@ -149,7 +149,7 @@ def forget_counters(run: Run, loop: ast.AST, frame: Frame, before: dict[str, Val
 
 
 class _Unrolling:
-    """What the iterations of a running loop have shown, as far as it asks for another iteration."""
+    """Decides, from what the iterations of a loop have shown, whether to run another one."""
 
     __slots__ = ("calls", "first", "last", "nodes", "pinned", "run", "trains", "unturned")
 
@@ -195,7 +195,7 @@ class _Unrolling:
 
 
 UNSURE = Unknown("pass")
-"""What stands for an iteration of a ``while`` of which nobody knows whether it comes."""
+"""Stands for an iteration of a ``while`` loop that may or may not happen."""
 
 
 COUNTING = (Index, Condition)
@@ -284,7 +284,7 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> ControlFlow:
 
 
 def _hands_out_batches(iterable: Value) -> None:
-    """What a loop that trains goes over, and takes apart, is taken to give data: inputs and targets."""
+    """Assume that an unknown iterable which a training loop unpacks yields data: inputs and targets."""
     while isinstance(iterable, LazyIterable) and iterable.kind == "enumerate":
         (iterable,) = iterable.parts
     if iterable.__class__ is Unknown and isinstance(iterable, Unknown):

@@ -25,7 +25,7 @@ class _Asked(NamedTuple):
     kinds: ast.expr | None
     """The types that are asked about; None where the question is whether it is a tensor."""
     exact: bool = False
-    """Whether what is derived from such a type is none."""
+    """Whether subclasses do not count, as in ``type(x) == T``."""
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def narrowed(run: Run, test: ast.expr, holds: bool, frame: Frame) -> Iterator[No
 
 
 def _is_vague(value: Value) -> bool:
-    """Whether a value may be a tensor, and may be none."""
+    """Whether a value may or may not be a tensor."""
     return isinstance(value, Unknown) or (isinstance(value, Tensor) and value.requires is None)
 
 

@@ -1,7 +1,7 @@
 """Clipping, unscaling and learning-rate schedules.
 
 Gradients are clipped; a schedule goes on to its next learning rate; a layer is replaced when an optimizer
-owns it already. None of it computes or clears a gradient: each is an event in the order of things.
+owns it already. None of this computes or clears a gradient; each is recorded as an event.
 """
 
 from __future__ import annotations

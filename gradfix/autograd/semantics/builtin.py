@@ -146,7 +146,7 @@ SOME = {
     "torch.optim": "torch.optim.Optimizer",
     "torch.optim.lr_scheduler": "torch.optim.lr_scheduler.LRScheduler",
 }
-"""What stands for whatever a module of torch is asked for by a name that is not known."""
+"""What stands for a class of a torch module that is looked up by an unknown name."""
 
 
 @function("builtins.getattr")

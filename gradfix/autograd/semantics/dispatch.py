@@ -1,7 +1,7 @@
 """Dispatch by the kind of a value: calls, methods, attributes, items, iteration.
 
 The modules of this package register what each kind does, so that none of them has to know the others. A kind
-that has nothing of its own does what the kind does that it is derived from.
+without an entry of its own uses that of its base class.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _methods: dict[tuple[type[Value], str], Any] = {}
 FUNCTIONS: dict[str, Transfer] = {}
 """What functions and classes from outside of the project do, by their dotted names."""
 PACKAGES: dict[str, Transfer] = {}
-"""What those do of which there is no name here, by the package that they are in."""
+"""What all other functions and classes of a package do, by the name of the package."""
 
 
 def method(kind: type[Value], *names: str) -> Callable[[Registered], Registered]:
-    """The decorator of what some methods of a kind of value do.
+    """Decorator: registers what these methods of a kind of value do.
 
-    The function is given the run, the value and the call. It may return None: then the method does what those
-    do that have no name here.
+    The function is given the run, the value and the call. If it returns None, the method is treated like one
+    that is not registered.
     """
 
     def register(transfer: Registered) -> Registered:
@@ -68,10 +68,10 @@ def method(kind: type[Value], *names: str) -> Callable[[Registered], Registered]
 
 
 def function(*names: str) -> Callable[[Registered], Registered]:
-    """The decorator of what some functions or classes from outside do, by their dotted names.
+    """Decorator: registers what these functions or classes from outside do, by their dotted names.
 
-    The function is given the run and the call. It may return None: then they do what others of the same
-    library do.
+    The function is given the run and the call. If it returns None, they are treated like others of the
+    library.
     """
 
     def register(transfer: Registered) -> Registered:
@@ -84,10 +84,9 @@ def function(*names: str) -> Callable[[Registered], Registered]:
 
 
 def package(*names: str) -> Callable[[Registered], Registered]:
-    """The decorator of what all functions and classes of a package do that have no name here.
+    """Decorator: registers what all functions and classes of a package do that are not registered themselves.
 
-    The function is given the run and the call. It may return None: then they do what those of the package
-    around it do.
+    The function is given the run and the call. If it returns None, the package around it decides.
     """
 
     def register(transfer: Registered) -> Registered:

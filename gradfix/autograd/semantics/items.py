@@ -202,7 +202,7 @@ def _place(index: Index) -> int | None:
 
 
 def _any_will_do(run: Run, items: list[Value], index: Value) -> bool:
-    """Whether the first of several things of one make may stand for the one that is asked for.
+    """Whether the first of several similar objects may stand for the one that is looked up.
 
     ``agent = self.agents[number]``: what is trained for one number is trained for any, again and again. Of
     another number nobody knows whether it is the same.

@@ -60,7 +60,7 @@ def call_learner(run: Run, value: Learner, call: Call) -> Value:
 
 
 MOVING = frozenset("to cuda cpu float half double train eval".split())
-"""Methods of a network that give it back."""
+"""Methods of a network that return the network itself."""
 
 
 @function(

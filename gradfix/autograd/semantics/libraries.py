@@ -14,7 +14,7 @@ WRAPPERS = frozenset(
 
 
 WEIGHT_NORMS = frozenset({"spectral_norm", "weight_norm"})
-"""Those after which a layer's weight is computed of another parameter, and is none itself."""
+"""Those that make a layer's weight a result computed from another parameter: it is no parameter then."""
 
 
 HARMLESS = frozenset(
@@ -36,11 +36,11 @@ ARRAYS = {"numpy.zeros": 1, "numpy.ones": 1, "numpy.empty": 1, "numpy.full": 2}
 
 
 METRICS = frozenset({"torchmetrics", "torcheval"})
-"""Libraries that compute with predictions how good these are, and differentiate nothing."""
+"""Libraries that measure how good predictions are, and run no backward."""
 
 
 NETWORKS = frozenset(
     """torchvision timm transformers segmentation_models_pytorch efficientnet_pytorch pretrainedmodels
     facenet_pytorch lpips clip open_clip monai""".split()
 )
-"""Libraries whose networks keep no graph from call to call: all the world trains them without the flag."""
+"""Libraries whose networks keep no graph between calls: they are trained without ``retain_graph=True``."""

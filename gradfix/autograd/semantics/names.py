@@ -57,9 +57,9 @@ NO_TENSORS = frozenset(
 )
 """Types of numbers, texts and arrays: none of them has a graph."""
 TYPES = frozenset({*TENSORS, *NO_TENSORS, "torch.nn.Parameter"})
-"""Types of which no value has two."""
+"""Types that exclude each other: no value is of two of them."""
 OF_TENSORS = frozenset({"detach", "backward", "grad_fn", "requires_grad"})
-"""What no number and no array has."""
+"""Attributes that only tensors have, and no numbers or arrays."""
 
 
 GRAD_CONTEXTS = {"torch.no_grad": False, "torch.inference_mode": False, "torch.enable_grad": True}

@@ -452,7 +452,7 @@ def graphs_of(*values: Value) -> tuple[Node | Leaf, ...]:
 
 
 def may_require(tensor: Tensor) -> None:
-    """Something that is not known was written into a tensor: what has a graph gives it that graph."""
+    """An unknown value was written into a tensor, which may require grad from now on."""
     for one in (tensor, tensor.base):
         if one is not None:
             one.requires = one.requires or None

@@ -151,9 +151,9 @@ def _hand_over(run: Run, called: Unknown, call: Call) -> None:
 def _observed(value: Unknown, call: Call) -> bool:
     """Whether unknown things are shown the object that trains, one after the other: callbacks, hooks.
 
-    ``for callback in self.callbacks: callback(self)``, or ``callback.on_batch_end(self)``. Whoever may
-    subscribe looks on; what trains stands where the object's own code is. What is handed a tensor, a
-    network or an optimizer itself, or is named for a part of training, may do anything.
+    ``for callback in self.callbacks: callback(self)``, or ``callback.on_batch_end(self)``. Such observers are
+    assumed to change nothing: the training code is the object's own. Whatever is passed a tensor, a network
+    or an optimizer itself, or has the name of a part of training, may do anything.
     """
     called = call.site.func if isinstance(call.site, ast.Call) else None
     if isinstance(called, ast.Name):

@@ -29,9 +29,9 @@ had) and ``limits`` (``steps``, ``backwards``, ``seconds``, ``memory``, ``file``
 nothing, if it is empty (see ``standins/__init__.py``). Where a run fails for want of something, the event
 ``schema`` has the schema with which it might get further.
 
-``watched`` lists pieces of the text of which it is noted that they are executed (see ``coverage.py``). A run
-that is to ``scout`` records nothing else but after how many steps and backward calls that was: for ``pieces``
-it ends when all were, and every optimizer has stepped a few times; for ``errors`` it goes on to one.
+``watched`` lists pieces of the text whose execution is recorded (see ``coverage.py``). A run with ``scout``
+records only after how many steps and backward calls something was reached: with ``pieces`` it ends when all
+pieces were executed and every optimizer has stepped a few times, with ``errors`` at the first error.
 
 A run that is to ``dither`` rounds otherwise (Monte Carlo arithmetic): it moves all weights by as little as
 their type can tell, when they are handed to an optimizer and after each step, and every gradient on its way
@@ -39,8 +39,9 @@ through a graph. The number, if it is not 0, seeds the signs. Such a run records
 terms that it is the sum of come to without their signs, times the precision of its type: what rounding may
 leave of a sum that is zero.
 
-``corrections`` are a list of ``[call, cut, [[optimizer, position], ...]]``: what that backward call (counted
-from 0) gives by way of what its losses take for constants is cut off, and these parameters get nothing of it.
+``corrections`` is a list of ``[call, cut, [[optimizer, position], ...]]``. For this backward call (counted
+from 0): ``cut`` says whether to drop the gradients that flow through what its losses use as constants; the
+listed parameters get no gradient from it.
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward retains its graph,
 and every saved tensor is kept as it was when it was saved. ``still`` puts the weights back after each

@@ -11,7 +11,7 @@ from .untrusted import UntrustedInterpreter, confined
 
 
 def main(arguments: list[str]) -> None:
-    """See above."""
+    """Run one job, or serve jobs, as the arguments say (see the package's docstring)."""
     sys.dont_write_bytecode = True
     leave_import_path()
     if arguments[:1] == ["--serve"]:

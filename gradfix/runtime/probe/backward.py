@@ -1,4 +1,4 @@
-"""A backward call of the user's code: what is looked at before it, and told after it."""
+"""A backward call of the user's code: what is measured before it, and recorded after it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class BackwardCall:
         """The identities of the parameters whose gradients it has changed."""
 
     def run(self, original: Callable[..., Any]) -> Any:
-        """Let it be made."""
+        """Make the call."""
         recorder = self.recorder
         with contextlib.ExitStack() as around:
             around.enter_context(recorder.inside())

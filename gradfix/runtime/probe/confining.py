@@ -142,7 +142,7 @@ def opened(job: dict[str, Any]) -> tuple[int, int]:
 
 
 def trouble(events: int, message: str) -> None:
-    """Leave as a run that could not be begun, for this reason."""
+    """End the process, and record why the run could not be started."""
     for line in ({"event": "trouble", "message": message}, {"event": "end", "how": "trouble"}):
         os.write(events, json.dumps(line).encode() + b"\n")
     os._exit(0)

@@ -1,4 +1,4 @@
-"""Which of the pieces of a program that a rewrite changed a run has come to.
+"""Which of the pieces of a program that a rewrite changed were executed by a run.
 
 What no run has executed is not proved by it. A piece is a statement, or an expression that is not evaluated
 whenever its statement is: a branch of ``a if c else b``, what follows ``and`` or ``or``, the body of a

@@ -53,7 +53,7 @@ class UnknownValue:
         return self
 
     def decides(self, *others: object) -> Any:
-        """The script wants to know."""
+        """End the run: what the script does next depends on the number."""
         self.unable("the script branches on a number that it reads from a tensor")
 
 

@@ -52,7 +52,7 @@ DISPLACED = 0.02
 
 
 def displaced(value: torch.Tensor, optimizer: int, turn: int, position: int) -> torch.Tensor:
-    """Weights that were moved away, in every run alike."""
+    """Perturbed weights: the same perturbation in every run."""
     if not value.is_floating_point():
         return value
     generator = torch.Generator().manual_seed((turn << 8 | optimizer) << 20 | position)

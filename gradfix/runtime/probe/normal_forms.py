@@ -1,4 +1,4 @@
-"""What the results of an operation are called: equal names for what is equal bit for bit."""
+"""Hashes for the results of operations: results that are equal bit for bit get equal hashes."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def seed_all(seed: int) -> None:
 
 
 def plain_processes(shared: bool) -> None:
-    """Let processes that the script starts do with pipes: in the sandbox there are no sockets.
+    """Make processes that the script starts use pipes: there are no sockets in the sandbox.
 
     Tensors are sent by value, where torch would pass descriptors of shared memory through a socket;
     processes are forked, where newer Pythons have a server for that; and where there is no shared
@@ -162,7 +162,7 @@ def group_of_one() -> None:
 
 
 def surround(recorder: Recorder, job: dict[str, Any], scratch: str) -> None:
-    """Put around a run what is not the recorder's: its folders, its variables, its seeds, its processes."""
+    """Set up the environment of a run: its folders, variables, seeds and processes."""
     for variable in (
         "HOME",
         "TMPDIR",

@@ -102,7 +102,8 @@ class Traversals:
         """Those by which the losses of that call depend on what they take for constants."""
 
     def made(self) -> int:
-        """How many nodes have been made in this thread; the one that tells it is counted, too."""
+        """How many graph nodes have been created in this thread, including the one that was created to find
+        out."""
         with torch.inference_mode(False), torch.enable_grad():
             return _age(torch.zeros(1, requires_grad=True, device="cpu").clone().grad_fn)
 

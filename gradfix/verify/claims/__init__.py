@@ -5,10 +5,10 @@ changes what the discriminator learns, and a detach too many silences it and sto
 from learning at all. So the checks here compare what optimizers *consume*:
 
 ``original``
-    The original raised the predicted error on the predicted line, or ran. Another error of autograd's own is
-    told, and decides nothing: whether the fixed program gets past it is the next question.
+    The original raised the predicted error on the predicted line, or ran. Another error of autograd is
+    reported, but decides nothing; ``fixed-runs`` checks whether the fixed program gets past it.
 ``crash``
-    Autograd stops neither version for what no finding explains.
+    Every error of autograd that stops a version is explained by a finding.
 ``fixed-runs``
     The fixed program gets past that place. Another autograd error at a later place is another
     fault of the file, and is said as "as far as"; one at the same place or earlier fails. Where something
@@ -20,10 +20,10 @@ from learning at all. So the checks here compare what optimizers *consume*:
 ``reference``
     The same against the original run with its graphs *kept* (nothing freed, saved tensors as
     they were when saved): what the original would have consumed had autograd not stopped it. It
-    is followed as long as no unlisted optimizer has consumed anything different, for from there
-    on the weights differ and nothing is comparable. It binds the optimizers that the claim lists
-    by line; for ``"all"``, which promises nothing beyond the crash, those that no declared
-    backward feeds; none for a claim that ends at the crash. What does not bind is reported.
+    is compared until an unlisted optimizer consumes something different, since from there on the weights
+    differ. A difference fails the check for the optimizers that the claim lists by line; for ``"all"``, which
+    promises nothing beyond the crash, for those that no declared backward feeds; for none if the claim ends
+    at the crash. Other differences are only reported.
 ``kept``
     No parameter loses its gradient: what has one in the original or the reference has one in the
     fixed program.
@@ -33,8 +33,8 @@ from learning at all. So the checks here compare what optimizers *consume*:
 ``stepped``
     Every optimizer has stepped at least twice in both versions, or the program ends before by itself.
 ``once``
-    No step consumes two entries of one loss, unless the original does: a loss that is backpropagated twice
-    is not repaired by a graph that is kept for the second time.
+    No step consumes two entries of one loss, unless the original does (an entry is what one backward call
+    adds to one parameter's gradient): keeping the graph does not repair a loss that is backpropagated twice.
 ``meant``
     Where a step consumes two losses with a common graph, and the original does not, both are meant for what
     receives both (see :mod:`gradfix.core.intent`).
@@ -53,20 +53,20 @@ from learning at all. So the checks here compare what optimizers *consume*:
     For programs without an optimizer, where the claim says so: the first leaf gradients that differ are those
     of the original less what was there before the backward call.
 ``moved``
-    Nothing but steps moves weights, unless something does in the original. Said where it fails.
+    Nothing but steps changes weights, unless something does in the original. Listed only where it fails.
 ``feeds``
     Every step consumes gradients of exactly the declared backward calls. They are declared as the source
     writes them; where it writes several losses alike (``losses[name]``), ``entries`` alone tells them apart.
 ``same-loss``
-    While the weights are held still, the first backward of a declared loss (for this optimizer, where
+    With updates off, the first backward of a declared loss (for this optimizer, where
     a helper gives several losses one name) gives its optimizer
     what it gives in the original's own graph. A detach does not change a loss's value: where the
     values agree and the gradients do not, something was cut off, and a fix of E1 or E2 fails.
 ``entries``
-    While the weights are held still, every step of an optimizer that is not known to consume the same as in
-    the original consumes nothing but what the original differentiates too: losses of the same value, that
-    give the same gradients unless the claim says that they are rerouted, each once, and every one of its own
-    (see :mod:`gradfix.verify.claims.entries`).
+    With updates off, for each optimizer that is not known to consume the same as in the original: its steps
+    consume only losses of the original, with the same values and (unless the claim says that they are
+    rerouted) the same gradients, each once, and all that are its own (see
+    :mod:`gradfix.verify.claims.entries`).
 ``observed``
     The versions do something differently with gradients or graphs.
 ``random``, ``buffers``
@@ -134,11 +134,13 @@ def check(
     """Check a fix's claim against one run of each version with the same seed.
 
     Args:
-        claim: What the fix promises. effect: What it does to gradients. before: The original. after: The
-        fixed program. reference: The original with its graphs kept, for a claim that it raises E1 or E2.
-        still: Both with their weights held still, the original with its graphs kept, or without gradients
-        where
-            autograd refuses to compute them; ``None`` where they cannot be run so.
+        claim: What the fix promises.
+        effect: What it does to gradients.
+        before: The original.
+        after: The fixed program.
+        reference: The original with its graphs kept, for a claim that it raises E1 or E2.
+        still: Both versions with updates off. The original has its graphs kept, or runs without gradients
+            where autograd refuses to compute them. ``None`` where such runs are not possible.
         faults: What is wrong with the original and with the fixed program, as far as that is known.
     """
     case = Case(claim, effect, before, after, reference)

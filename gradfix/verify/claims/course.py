@@ -1,4 +1,4 @@
-"""How far a run came, and what it has not come to."""
+"""How far a run got, and what it did not execute."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ENOUGH = 2
 
 
 def missed_by(run: Recording, which: str) -> str | None:
-    """What a run has not come to that a rewrite changes, in words, given ``which`` program it is."""
+    """Which changed lines a run did not execute, in words; ``which`` program it ran is for the message."""
     lines = sorted({piece[0] for piece, executed in run.reached.items() if not executed})
     if not lines:
         return None
@@ -67,7 +67,7 @@ def too_few(run: Recording) -> str | None:
 
 
 def wanting(run: Recording) -> bool:
-    """Whether a run has not come to all that it was to come to."""
+    """Whether a run missed changed code, or an optimizer took too few steps in it."""
     return missed_by(run, "") is not None or too_few(run) is not None
 
 

@@ -1,9 +1,9 @@
 """Whether each step consumes the entries of its own losses: as the original has them, each once, and all.
 
-Both versions are run with their weights put back after every step, the original with its graphs kept. Then a
-loss that is computed again has the value that it had, so a backward call of the fixed program is told by what
-it differentiates, whatever the source calls it: it stands for the first call of the original with the same
-value for which nothing stands yet, or for the next few ones if it differentiates their sum. Where nothing but
+Both versions are run with updates off, the original with its graphs kept. Then a loss that is computed again
+has the same value, so each backward call of the fixed program can be matched by the value of its loss,
+whatever the source calls it: with the first unmatched call of the original that has this value, or with the
+next few ones if it is the backward of their sum. Where nothing but
 values is known of the original, since autograd refuses its graphs, nothing but values is compared.
 """
 

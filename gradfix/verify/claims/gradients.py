@@ -17,10 +17,10 @@ ABSOLUTE = 1e-7
 GROWTH = 100.0
 GROWN = 1e-3
 NOISE = 10.0
-"""How many times what the least change of all weights makes of a gradient two versions may differ by: in one
-of size 1e-6 that is made of numbers of size 1, that is a good part of it."""
+"""Two versions may differ in a gradient by this many times the effect of the smallest change of all weights:
+for one of size 1e-6 that is computed from numbers of size 1, that is a good part of it."""
 ROUNDED = 0.25
-"""How far apart two gradients may be by that at most, relative to the larger one."""
+"""The most by which two gradients may differ for that reason, relative to the larger one."""
 MOVED = 0.1
 """How far two updates of a tensor may be apart, relative to the longer one: they are small differences of
 large numbers, and optimizers such as Adam give rounding in small gradients the size of large ones."""
@@ -184,8 +184,8 @@ def follow_steps(
 
     Unlisted optimizers are only watched: once one consumes something different (with
     ``stop_at_unlisted``: once one steps at all) the weights may differ, and the comparison ends.
-    ``patient`` takes a difference for unknown rather than wrong where the two runs have drawn
-    different random numbers.
+    If ``patient``, a difference counts as unknown, not as wrong, where the runs have drawn different random
+    numbers.
     """
     courses = {index: Course() for index in listed}
     taken: Counter[int] = Counter()
@@ -308,8 +308,8 @@ def follow(one: Recording, other: Recording) -> dict[int, Followed] | str:
 def updates_apart(one: RecordedStep, other: RecordedStep, *, exact: Collection[int] = ()) -> int | None:
     """The position of a parameter that two steps move differently, though their gradients are equal.
 
-    What was not asked for, or did not come to pass, is not known to differ. Nor is what a gradient does
-    that is nothing but rounding: some optimizers take no note of its size. Where all that an optimizer has
+    Updates that were not recorded are not known to differ. Nor are those by a gradient that is only rounding:
+    some optimizers ignore its size. Where all that an optimizer has
     been given for a parameter is equal bit for bit, at the positions ``exact``, what it makes of it must be
     equal but for rounding.
     """

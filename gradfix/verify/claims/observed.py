@@ -1,4 +1,4 @@
-"""Whether a run shows what a fix changes: of one that has no effect there nothing is proved."""
+"""Whether runs show that a fix changes anything: a fix without effect there is not proved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradfix.verify.recording.records import Graphs, RecordedStep, Recording, pl
 def observed(case: Case) -> list[Check]:
     """Whether the two versions do anything differently with gradients or graphs.
 
-    What the original raises, or a step of it that consumes nothing, is looked at by ``original`` and
+    An error of the original and steps without a gradient are left to the checks ``original`` and
     ``consumes``.
     """
     if case.effect is Effect.REPAIRS or case.before.crash is not None or case.before.uncaught is not None:

@@ -52,7 +52,7 @@ def _stopped_by(case: Case, text: str) -> Check:
 
 
 def crashes(case: Case, original: Faults, fixed: Faults) -> list[Check]:
-    """Whether autograd stops a version for what nobody has found."""
+    """Whether every error of autograd that stops a version is explained by a finding."""
     for run, faults, which in (
         (case.before, original, "the original"),
         (case.after, fixed, "the fixed program"),

@@ -16,8 +16,9 @@ from gradfix.runtime.probe import BY_HAND
 from gradfix.runtime.probe.coverage import Piece
 
 Kind = Literal["E1", "E2", "E3", "E4", "E5", "other"]
-"""Autograd's errors (see ``runtime/autograd_errors.py``): freed graph, moved saved tensor, nothing to
-differentiate, leaf modified in place."""
+"""Autograd's errors (see ``runtime/autograd_errors.py``): E1 the graph was freed, E2 a saved tensor was
+modified, E3 there is nothing to differentiate, E4 a leaf is modified in place, E5 one of several views is
+modified in place."""
 
 Ending = Literal["finished", "error", "steps", "backwards", "seconds", "killed", "died", "values", "trouble"]
 """How a run ended: by itself, by an exception, by a spent budget, by the server's clock, by a
