@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -14,6 +15,7 @@ import pytest
 from redteam import LANDLOCK, LIMITS, Attack
 
 from gradfix.runtime import sandbox
+from gradfix.runtime.probe.server import Server
 from gradfix.runtime.sandbox import clock, levels, supervisor
 from gradfix.verify.jobs import Limits
 from gradfix.verify.obstacles import obstacle
@@ -256,6 +258,26 @@ def test_too_much_ends_the_run(name: str, mode: str, attack: Attack) -> None:
     killed = recording.ending == "killed" and recording.detail.startswith(reason)
     # What is full fails at once; who goes on regardless is ended.
     assert killed or full or (refused and not held(name, mode)), (recording, recording.output)
+
+
+def test_who_is_killed_for_memory_before_anybody_looks_is_told_so() -> None:
+    limits = {"memory": 200 << 20, "seconds": 8}
+    watch = supervisor.Supervisor(0, "", limits, 8, clock.Clock(os.getpid()), cgroup=Starved())
+    watch.over = lambda: True  # type: ignore[method-assign]
+    watch.end = lambda: signal.SIGKILL  # type: ignore[method-assign]
+    server = Server(1, (), None, "test")
+    answers: list[dict[str, object]] = []
+    server.say = lambda **answer: answers.append(answer)  # type: ignore[method-assign]
+    server.running[0] = ("job", watch)
+    server.reap()
+    assert [one["why"] for one in answers] == ["its processes used more than 200 MiB of memory"]
+
+
+class Starved:
+    """The control group of a run that the kernel has ended a process of."""
+
+    def starved(self) -> bool:
+        return True
 
 
 def test_who_fills_its_folder_is_told_that_it_is_full(attack: Attack) -> None:

@@ -155,7 +155,7 @@ class Server:
         """Answer for the processes that have ended; end those that use too much."""
         for child, (name, watch) in list(self.running.items()):
             over = watch.over()
-            why = None if over else watch.excess()
+            why = watch.ended_by_kernel() if over else watch.excess()
             if over or why is not None:
                 status = watch.end()  # with what it started and left behind
                 del self.running[child]

@@ -302,7 +302,7 @@ class Supervisor:
                 return "it made more than " + str(limits["tasks"]) + " processes and threads"
             unseen = self.granted + sum((one.f_blocks - one.f_bfree) * one.f_frsize for one in kept)
             if self.starved([one.pid for one in found], unseen):
-                return "its processes used more than " + amount(limits["memory"]) + " of memory"
+                return self.too_much_memory()
             if not kept:
                 nameless: dict[tuple[int, int], int] = {}
                 for one in found:
@@ -319,7 +319,17 @@ class Supervisor:
         counts = self.unlimited or len(pids) > 1 or unseen > 0
         return counts and sum(map(anonymous, pids)) + unseen > self.limits["memory"]
 
+    def too_much_memory(self) -> str:
+        return "its processes used more than " + amount(self.limits["memory"]) + " of memory"
+
     # -- the end ------------------------------------------------------------------------------
+
+    def ended_by_kernel(self) -> str | None:
+        """Why the kernel has ended a process of the run, as its control group tells until :meth:`end`.
+
+        A process that is killed for memory may be gone before anybody looks.
+        """
+        return self.too_much_memory() if self.cgroup is not None and self.cgroup.starved() else None
 
     def over(self) -> bool:
         """Whether the first process has ended.
