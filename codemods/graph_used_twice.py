@@ -49,7 +49,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, Change, Leaf, Node, Step, ZeroGrad, reach, unseen
+from gradfix.autograd.graph import Backward, Change, Clip, Leaf, Node, Step, ZeroGrad, reach, unseen
 from gradfix.autograd.model_ledger import ledger_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
@@ -344,7 +344,9 @@ def _together(run: Run, group: list[Backward]) -> bool:
     if len(owners[0]) > 1 or any(o != owners[0] for o in owners):
         return False
     first, last = group[0].serial, group[-1].serial
-    between = [e for e in run.events if first < e.serial < last and isinstance(e, (Step, ZeroGrad, Change))]
+    between = [
+        e for e in run.events if first < e.serial < last and isinstance(e, (Step, ZeroGrad, Change, Clip))
+    ]
     return not between and not run.grad_read_between(first, last)
 
 

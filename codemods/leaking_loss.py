@@ -20,8 +20,10 @@ Preconditions:
 
 * a step certainly uses two losses of different backward calls of its iteration;
 * the one goes through a network of this optimizer to one that another optimizer moves, whose step uses it;
-* the other is for this optimizer alone, and calls the same network on something that the other network has
-  computed and that was detached, or computed without a graph: for this step, that is a constant;
+* the other is for this optimizer alone, and calls the same network; either on something that the other
+  network has computed and that was detached, or computed without a graph: for this step, that is a constant;
+  or the one compares what the network says with nothing (`-critic(states, actor(states)).mean()`): it trains
+  the other network by it, and would drive this one away from its own loss;
 * the other optimizer does not step between the two (see misplaced-zero-grad), this one does not use its
   gradients again and again (see missing-zero-grad), the two do not step on each other's losses (see
   wrong-optimizer), and nothing reads gradients in between.
@@ -46,9 +48,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterator
+from types import NoneType
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, Storage, reach
+from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, Storage, reach
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     calls_in,
@@ -61,7 +64,7 @@ from gradfix.autograd.trace_queries import (
 )
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import swapped
-from gradfix.autograd.values import Tensor, Value, tensors_in
+from gradfix.autograd.values import Const, Tensor, Value, tensors_in
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
 from gradfix.core.span import Span
 from gradfix.rules import conditional_steps
@@ -159,8 +162,12 @@ def _of(event: Backward, leaves: set[Leaf]) -> list[ModuleCall]:
 def _judging(
     run: Run, own: list[Backward], foreign: Backward, mine: set[Leaf], owner: OptimizerState
 ) -> Backward | None:
-    """The first of an optimizer's own losses, if one takes what the other network says for a constant."""
+    """The first of an optimizer's own losses, if one says what the other loss is to its network.
+
+    It takes what the other network says for a constant, or trains what the other loss only maximizes.
+    """
     networks = {call.module for call in _of(foreign, mine)}
+    maximizes = _compares_with_nothing(foreign, mine)
     theirs = set(owner.owned())
     given = {
         tensor.storage
@@ -178,9 +185,27 @@ def _judging(
         for call in _of(event, mine):
             if call.module not in networks:
                 continue
-            if any(_is_constant(value, given) or _within(place, cut) for place, value in call.operands):
+            if maximizes or any(
+                _is_constant(value, given) or _within(place, cut) for place, value in call.operands
+            ):
                 return own[0]
     return None
+
+
+def _compares_with_nothing(event: Backward, mine: set[Leaf]) -> bool:
+    """Whether a loss is made of what these networks say and of numbers alone: it has no target."""
+    inside = {node for call in _of(event, mine) for node in event.visited if node.call is call}
+    waiting, seen = list(event.roots), set[Node]()
+    while waiting:
+        at = waiting.pop()
+        if at in inside or at in seen:
+            continue
+        seen.add(at)
+        beside = at.beside[1] if at.beside is not None else None
+        if at.call is not None or at.leaves or at.fixed or not isinstance(beside, (Const, NoneType)):
+            return False
+        waiting += [edge.node for edge in at.edges]
+    return bool(inside)
 
 
 def _is_constant(value: object, given: set[Storage]) -> bool:

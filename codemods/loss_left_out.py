@@ -1,17 +1,17 @@
-"""A sum of losses is computed, but only a part of it is backpropagated.
-No parameter gets a gradient from the rest. Nothing raises, and the printed sum looks as if all of it were
-learned.
+"""A loss is computed and never backpropagated: the rest of a sum, or all that would train a network.
+No parameter gets a gradient from it. Nothing raises, and the printed loss looks as if it were learned.
 
     recon = mse(decoder(z), x)                  recon = mse(decoder(z), x)
     label = cross_entropy(classifier(z), y)     label = cross_entropy(classifier(z), y)
     loss = recon + 0.1 * label             =>   loss = recon + 0.1 * label
     recon.backward()                            loss.backward()
 
-A helper that returns one of the terms where it has computed the sum does the same.
+A helper that returns one of the terms where it has computed the sum does the same. So does a second loss
+that is computed for a network of its own, and added to nothing, or assigned to the variable of the first.
 
-When not to fix it: where the sum is for the log only.
+When not to fix it: where the sum, or the loss, is for the log only.
 
-Preconditions:
+Preconditions of a sum:
 
 * the sum, and the term that is left out, are backpropagated nowhere, whichever way conditions go; no unknown
   code has been given them, and no caller outside the file gets them;
@@ -19,6 +19,13 @@ Preconditions:
   optimizer uses what that gives;
 * the term that is left out certainly depends, by way of a network, on parameters of that optimizer, and not
   because it is computed from losses that are backpropagated: such a term measures them.
+
+Preconditions of a loss by itself:
+
+* a network of it is run in the loop and owned by an optimizer that trains others, and no loss reaches it, in
+  no run of any part of the file; all losses are known to their ends, and nothing else touches gradients;
+* what is computed with the network is compared with something, by a loss of torch or a difference, a square
+  or a likelihood, and nobody differentiates it, returns it or hands it to unknown code.
 
 Nothing is rewritten: whether the sum was to be backpropagated, or to be printed, only its author knows.
 
@@ -42,7 +49,8 @@ from gradfix.autograd.trace_queries import backwards, first_step
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Finding
 from gradfix.core.span import Span
-from gradfix.rules.edits import line, note, receiver, shown
+from gradfix.rules.edits import line, network, note, receiver, shown, stepped
+from gradfix.rules.untrained import Untrained, trained_elsewhere, untrained
 
 
 @dataclass(eq=False)
@@ -55,8 +63,11 @@ class LeftOut:
 
 
 def find(program: Program) -> Iterator[Finding]:
-    """Report each sum of which a part is backpropagated without the rest."""
+    """Report each loss, and each part of a sum of losses, that is not backpropagated."""
     for entry in program.entries:
+        for lost in entry.certain(_lost, lambda one: one.step.site, raises=False):
+            if not trained_elsewhere(program, lost.step.optimizer, lost.call.leaves):
+                yield _lost_finding(program, lost)
         certain = list(entry.certain(left_out, lambda one: one.backward.site, raises=False))
         if not certain:
             continue
@@ -66,6 +77,16 @@ def find(program: Program) -> Iterator[Finding]:
             if one.left.site not in walked and one.whole.site not in walked and one.left.site not in reported:
                 reported.add(one.left.site)
                 yield _finding(program, one)
+
+
+def _lost(run: Run) -> dict[Hashable, Untrained]:
+    """By place: losses without a backward that alone would train a network."""
+    found: dict[Hashable, Untrained] = {}
+    sums = left_out(run)
+    for one in untrained(run):
+        if one.loss is not None and one.loss.site not in sums and line(one.loss.site) > 0:
+            found.setdefault(one.loss.site, one)
+    return found
 
 
 def left_out(run: Run) -> dict[Hashable, LeftOut]:
@@ -126,3 +147,26 @@ def _finding(program: Program, one: LeftOut) -> Finding:
     sum_ = shown(program, whole)
     message = f"only a part of `{sum_}` is backpropagated: no parameter gets a gradient from the rest"
     return Finding("loss-left-out", message, Span.of(one.backward.site), tuple(notes))
+
+
+def _lost_finding(program: Program, lost: Untrained) -> Finding:
+    assert lost.loss is not None
+    place, net = lost.loss.site, shown(program, network(lost.call))
+    assert isinstance(place, (ast.expr, ast.stmt))
+    name = stepped(program, lost.step.optimizer) or "the optimizer"
+    loss = _assigned(program, place) or shown(program, place)
+    notes = (
+        note(lost.call.site, f"`{net}` belongs to `{name}`, and only this loss is computed with it"),
+        note(lost.step.site, f"this step finds no gradient for `{net}` and does not update it"),
+    )
+    message = f"`{loss}` is never backpropagated: no parameter of `{net}` gets a gradient"
+    advice = "add it to the loss that is backpropagated, or compute it under `torch.no_grad()`"
+    return Finding("loss-left-out", message, Span.of(place), notes, advice=advice)
+
+
+def _assigned(program: Program, place: ast.AST) -> str | None:
+    """The variable that a loss is assigned to where it is computed."""
+    statement = program.statement(place)
+    plain = isinstance(statement, ast.Assign) and statement.value is place and len(statement.targets) == 1
+    target = statement.targets[0] if plain and isinstance(statement, ast.Assign) else None
+    return target.id if isinstance(target, ast.Name) else None

@@ -89,6 +89,8 @@ def _finding(program: Program, one: Graphless) -> Finding:
     if one.step is not None and not raises and line(one.step.site) > 0:
         notes.append(note(one.step.site, "this step gets no gradient from it"))
     message = f"`{loss}` is backpropagated but has no graph: no parameter gets a gradient from it"
+    if not one.backward.accumulates:
+        message = f"`{loss}` is differentiated but has no graph: `autograd.grad` raises"
     return Finding(
         "loss-without-graph",
         message,

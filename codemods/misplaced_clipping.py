@@ -55,7 +55,7 @@ from typing import Literal
 
 from gradfix.autograd.graph import Backward, Clip, Leaf, LoopContext, OptimizerState, Step, Unscale, ZeroGrad
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, between, of_kind, steps, zeros
+from gradfix.autograd.trace_queries import backwards, between, clipped_between, of_kind, steps, zeros
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.values import Optimizer
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
@@ -320,6 +320,8 @@ def _scaled(run: Run, clip: Clip, step: Step, backward: Backward) -> Ineffective
     if any("scale" in word for word in _words(clip.site)):
         return None
     if run.grad_read_between(backward.serial, clip.serial):
+        return None
+    if clipped_between(run, backward.serial, clip.serial):
         return None
     unscaled = [u for u in of_kind(run, Unscale) if u.optimizer is step.optimizer and u.scaler is scaler]
     if any(backward.serial < u.serial < clip.serial for u in unscaled):

@@ -44,6 +44,7 @@ from gradfix.autograd.trace_queries import (
     awaited,
     backwards,
     between,
+    clipped_between,
     consumers,
     first_step,
     owned_elsewhere,
@@ -143,7 +144,7 @@ def _before(run: Run, event: Backward) -> Early | None:
         return None
     # It has losses: this one is for it only if it is for nobody else, and nobody just looks at it.
     owners = [o for o in run.optimizers if not reached.isdisjoint(o.state.owned())]
-    watched = run.grad_read_between(event.serial, run.serial + 1)
+    watched = run.grad_read_between(event.serial, run.serial + 1) or clipped_between(run, event.serial)
     if consumed or watched or len(owners) > 1 or awaited(run, event):
         return None
     return Early(step, event, Effect.CHANGES)

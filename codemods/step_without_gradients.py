@@ -1,4 +1,4 @@
-"""An optimizer steps, but its parameters get no gradient from any loss.
+"""An optimizer steps, but its parameters, or some of them, get no gradient from any loss.
 Nothing raises, the losses are printed, and the parameters never change.
 
     lossG = criterion(D(fake.detach()), ones)   =>   lossG = criterion(D(fake), ones)
@@ -27,6 +27,9 @@ Preconditions:
   differentiates, and no unknown code has been given that, or such a loss is for no other optimizer. Nor does
   the step call a closure, nor a condition decide what the optimizer is made from, nor are the networks that
   it owns and that the loss reaches both out of sight, for they may be one;
+* or it trains others, and one network of its own is run in the loop whose parameters no loss reaches, in no
+  run of any part of the file: what is computed with it loses its graph on the way into a loss that is
+  backpropagated there (`z = dist.sample()`), and that loss is known to its end;
 * where no backward is called at all, gradients are cleared in the loop, and networks run there with a graph;
   of those that a caller hands in, torch alone gets what they say, and not some function that may
   differentiate it;
@@ -53,7 +56,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from gradfix.autograd.cuts import graphless
+from gradfix.autograd.cuts import dead_terms, graphless
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, reach, unseen
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
@@ -61,14 +64,27 @@ from gradfix.autograd.trace_queries import (
     between,
     calls_in,
     first_step,
+    followed,
     steps,
+    touched,
     undifferentiated,
     zeros,
 )
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import line, note, offered, receiver, shown, stepped
+from gradfix.rules.edits import (
+    constructed,
+    line,
+    network,
+    note,
+    offered,
+    receiver,
+    shown,
+    stepped,
+    uncut,
+)
+from gradfix.rules.untrained import Untrained, trained_elsewhere, untrained
 
 
 @dataclass(eq=False)
@@ -106,6 +122,19 @@ def find(program: Program) -> Iterator[Finding]:
             if not chosen and idle.step.site not in reported:
                 reported.add(idle.step.site)
                 yield _finding(program, idle)
+        for part in entry.certain(_parts, lambda one: one.step.site, raises=False):
+            if not trained_elsewhere(program, part.step.optimizer, part.call.leaves):
+                yield _part_finding(program, part)
+
+
+def _parts(run: Run) -> dict[Hashable, Untrained]:
+    """Networks of an optimizer that trains others, from which every loss is cut off."""
+    terms = {one.cut.site for one in dead_terms(run).values()}  # Of these detached-term tells.
+    found: dict[Hashable, Untrained] = {}
+    for one in untrained(run):
+        if one.cut is not None and one.cut.site not in terms and line(one.cut.site) > 0:
+            found.setdefault(one.cut.site, one)
+    return found
 
 
 def _one_of_several(program: Program, made: ast.AST) -> bool:
@@ -127,14 +156,14 @@ def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
         return found
     for optimizer in dict.fromkeys(step.optimizer for step in steps(run)) if losses else ():
         found.update((idle.step.site, idle) for idle in _cleared_last(run, optimizer, losses))
-    if not all(map(_followed, losses)):
+    if not all(map(followed, losses)):
         return found
-    touched = _touched(run)
+    other_ways = touched(run)
     graphless_losses = graphless(run)  # Why these reach nobody is told of them.
     reached = {leaf for loss in losses for leaf in loss.reached}
     for optimizer in dict.fromkeys(step.optimizer for step in steps(run)):
         owned = set(optimizer.owned())
-        if not owned.isdisjoint(touched if losses else touched - run.differentiated):
+        if not owned.isdisjoint(other_ways if losses else other_ways - run.differentiated):
             continue
         if not losses:
             idle = _returned(run, optimizer, within) if backwards(run) else _forgotten(run, optimizer, within)
@@ -251,19 +280,6 @@ def _computed_of_external_optimizers(step: Step, nodes: list[Node]) -> ast.AST |
     if any(node.foreign for node in nodes) or not isinstance(step.site, ast.Call) or step.site.args:
         return None
     return next((n.site for n in nodes if any(edge.node.opaque for edge in n.edges)), None)
-
-
-def _followed(loss: Backward) -> bool:
-    """Whether a loss comes off, and its graph is known to its end: all that it reaches, it surely reaches."""
-    comes_off = loss.certain and loss.failure is None and not loss.caught
-    return comes_off and all(loss.reached.values()) and not any(map(unseen, loss.visited))
-
-
-def _touched(run: Run) -> set[Leaf]:
-    """Parameters whose gradients may come, or go, in another way than by ``backward``."""
-    escaped = {leaf for node in run.escaped_since(-1) for leaf, _, _ in node.leaves}
-    read = {leaf for _, leaf in run.grad_reads if leaf is not None}
-    return escaped | read | run.differentiated | run.thawed
 
 
 def _known(run: Run, optimizer: OptimizerState, within: ast.AST) -> bool:
@@ -406,6 +422,29 @@ def _cleared_finding(program: Program, idle: Idle, name: str) -> Finding:
         _fixes(program, idle),
         advice="" if idle.loss is not None else "call `backward()` on the loss before the step",
     )
+
+
+def _part_finding(program: Program, part: Untrained) -> Finding:
+    """What is said of a network that gets no gradient, while others of the same optimizer do."""
+    assert part.cut is not None and part.backward is not None
+    name = stepped(program, part.step.optimizer) or "the optimizer"
+    net, loss = shown(program, network(part.call)), receiver(program, part.backward)
+    cut = part.cut.site
+    assert isinstance(cut, (ast.expr, ast.stmt))
+    notes = (
+        note(part.call.site, f"`{net}` belongs to `{name}`, and is used here"),
+        note(cut, f"the gradient of `{loss}` ends here, before the parameters of `{net}`"),
+        note(part.step.site, f"this step finds no gradient for `{net}` and does not update it"),
+    )
+    message = f"`{name}.step()` never finds a gradient for `{net}`: the graph of `{loss}` ends before it"
+    edit = uncut(program, part.cut)
+    fixes = []
+    if edit is not None:
+        words, edits = edit
+        others = [o.state for o in part.run.optimizers if o.state is not part.step.optimizer]
+        unchanged = tuple(made for state in others for made in constructed(part.run, state))
+        fixes.append(Fix(words, Effect.CHANGES, edits, Claim(unchanged=unchanged, losses="rerouted")))
+    return Finding("step-without-gradients", message, Span.of(cut), notes, offered(fixes))
 
 
 def _fixes(program: Program, idle: Idle) -> tuple[Fix, ...]:

@@ -39,7 +39,7 @@ from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Leaf, OptimizerState, Step
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, between, steps, steps_in
+from gradfix.autograd.trace_queries import backwards, between, clipped_between, steps, steps_in
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import misdirected
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement
@@ -99,6 +99,8 @@ def _consumed_again(run: Run, first: Step, second: Step) -> Backward | None:
     if misdirected(run, second) is not None:
         return None  # Another optimizer should have made it.
     if run.grad_read_between(first.serial, second.serial) or _held(first) != _held(second):
+        return None
+    if clipped_between(run, first.serial, second.serial):
         return None
     if next(between(backwards(run), first.serial, second.serial), None) is not None:
         return None

@@ -39,7 +39,7 @@ from collections.abc import Iterator
 
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.model_ledger import ONE, multiples_of, operation
-from gradfix.autograd.trace_queries import backwards
+from gradfix.autograd.trace_queries import backwards, clipped_between
 from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.codemod import Finding, Severity
 from gradfix.core.span import Span
@@ -69,7 +69,7 @@ def find(program: Program) -> Iterator[Finding]:
 def _undivided(entry: EntryPoint, one: Waiting) -> bool:
     """Whether a loss is a sum of means, none of which is scaled, whichever way conditions go."""
     for run in entry.runs:
-        if run.grad_reads or run.external_optimizers or run.clipped:
+        if run.grad_reads or run.grad_writes or run.external_optimizers or clipped_between(run, -1):
             return False
         if not all(_plain(b) for b in backwards(run) if b.site is one.backward.site):
             return False

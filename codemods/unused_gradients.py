@@ -10,6 +10,9 @@ detached, each forward keeps its whole graph, and each backward goes through it 
 step ever uses. So do the gradients of the weights of a network that only leads a loss to another one (a
 perceptual loss): these should be frozen.
 
+The layers that a network keeps in a plain list or dict are in no optimizer either: `parameters()` has what
+is registered, by an attribute of its own, `nn.ModuleList` or `nn.ModuleDict`.
+
 When not to fix it: where the network should be trained. Then give its parameters to an optimizer.
 
 Preconditions:
@@ -19,6 +22,9 @@ Preconditions:
 * no optimizer owns any of its parameters, or none that steps once this has begun (a teacher that was trained
   before), or none that ever steps while the network is given its weights in another way; all optimizers are
   known with all that they own; nothing reads the gradients, and no unknown code has been given the network.
+
+Layers in a plain list or dict are reported where an optimizer owns others of the network, and a loss
+certainly gives gradients to these, that nothing uses.
 
 All its results are detached, where nothing that is trained and no input that requires grad goes into the
 calls, and nothing else differentiates these. Otherwise its parameters are frozen where it is put into eval
@@ -68,7 +74,8 @@ from gradfix.core.codemod import (
     Severity,
 )
 from gradfix.core.span import Span
-from gradfix.rules.edits import network, note, offered, receiver, shown
+from gradfix.rules.edits import line, network, note, offered, receiver, shown
+from gradfix.rules.untrained import Unregistered, assignments, unregistered
 
 
 @dataclass(eq=False)
@@ -103,6 +110,8 @@ def find(program: Program) -> Iterator[Finding]:
         for found in entry.certain(wasted, lambda one: one.backward.site, raises=False):
             if not found.idle or found.idle.isdisjoint(_stepping(program)):
                 yield _finding(program, found)
+        for hidden in entry.certain(unregistered, lambda one: one.backward.site, raises=False):
+            yield _hidden_finding(program, hidden)
 
 
 def _stepping(program: Program) -> set[ast.AST]:
@@ -287,6 +296,22 @@ def _finding(program: Program, found: Wasted) -> Finding:
     message = f"`{loss}` computes gradients for `{name}`, which no optimizer trains{more}"
     severity = Severity.ERROR if found.alone else None
     return Finding("unused-gradients", message, Span.of(call.site), tuple(notes), fixes, severity=severity)
+
+
+def _hidden_finding(program: Program, hidden: Unregistered) -> Finding:
+    """What is said of layers that their network has not registered."""
+    call, name = hidden.call, hidden.attribute
+    net, loss = shown(program, network(call)), receiver(program, hidden.backward)
+    made = next((n for n in assignments(program, hidden) if line(n) > 0), None)
+    kind, right = hidden.container, "ModuleList" if hidden.container == "list" else "ModuleDict"
+    place: ast.expr | ast.stmt = call.site if made is None else made
+    notes = (
+        note(call.site, f"`{net}` runs these layers"),
+        note(hidden.backward.site, f"the gradients that `{loss}` computes for them are used by no optimizer"),
+    )
+    message = f"`self.{name}` is a plain {kind} of layers: `{net}.parameters()` leaves them out"
+    advice = f"make it an `nn.{right}`, or freeze the layers if they are not to be trained"
+    return Finding("unused-gradients", message, Span.of(place), notes, severity=Severity.ERROR, advice=advice)
 
 
 def _detached(program: Program, found: Wasted) -> Iterator[Fix]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gradfix.autograd.graph import Backward, Cut, Event, Leaf, Node, OptimizerState, Step, reach, unseen
 from gradfix.autograd.model_ledger import SUMS, operation, summands, sums_in, terms_of
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, between, calls_in, steps
+from gradfix.autograd.trace_queries import backwards, between, calls_in, steps, unreached
 from gradfix.autograd.values import Tensor, Unknown
 from gradfix.core.syntax import last_name
 
@@ -38,7 +38,7 @@ def graphless(run: Run) -> dict[Hashable, Graphless]:
     known = not any(leaf is None for _, leaf in run.grad_reads)
     asked = {leaf for _, leaf in run.grad_reads} | run.differentiated
     for event in backwards(run):
-        if not event.accumulates or not event.certain or event.caught or event.seeded:
+        if not (event.accumulates or event.failure) or not event.certain or event.caught or event.seeded:
             continue
         leaves: list[Leaf] = []
         cuts = [event.lost] if event.lost is not None else []
@@ -98,7 +98,7 @@ class DeadTerm:
     """The term, or the sum that has it in it as a constant."""
     cut: Cut
     optimizer: OptimizerState
-    """What the loss trains of the parameters that the term was computed of."""
+    """The one that trains, or is to train, the parameters that the term was computed of."""
     given: ast.expr | None = None
     """What a network is given there that is cut off, where that network's own gradients are for nobody."""
 
@@ -115,14 +115,16 @@ def dead_terms(run: Run) -> dict[Hashable, DeadTerm]:
     losses = [b for b in backwards(run) if b.accumulates]
     walked = {node for b in losses for node in b.visited}
     known = walked | run.escaped_since(-1) | set(reach([(node, True) for node in run.returned]))
+    untrained = unreached(run)
     found: dict[Hashable, DeadTerm] = {}
     for backward, taken in trained.items():
         if not backward.loops or not backward.certain or backward.failure is not None:
             continue
         dead = [(term, cut, None) for term, cut in _constants(backward, known)]
         for term, cut, given in [*dead, *_for_others(run, backward, taken, losses)]:
-            sure = (taken[leaf] for leaf in _behind(cut) if backward.reached.get(leaf) and leaf in taken)
-            optimizer = next(sure, None)
+            mine = {leaf: state for leaf, state in taken.items() if backward.reached.get(leaf)}
+            mine |= {leaf: state for leaf, state in untrained.items() if state in taken.values()}
+            optimizer = next((mine[leaf] for leaf in _behind(cut) if leaf in mine), None)
             if optimizer is not None:
                 one = DeadTerm(run, backward, term, cut, optimizer, given)
                 found[backward.site, cut.site] = one

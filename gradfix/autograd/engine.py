@@ -135,6 +135,7 @@ def differentiate(run: Run, call: Call) -> Value:
         nodes = [(t.node, True) for t in tensors_in(outputs) if t.node is not None]
     if isinstance(outputs, Tensor) and outputs.requires is False and event.certain:
         event.fail(Failure("E3", None, None))
+        event.lost = outputs.lost
     known = inputs is not None and not isinstance(inputs, Unknown)
     if not known:
         event.certain = False
@@ -259,7 +260,7 @@ def change_gradients(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool
     if emptied:
         zero_grad(run, each, each.leaves, site, to_none=False)
         return
-    run.clipped.append(run.next_serial())
+    run.grad_writes.append(run.next_serial())
     for leaf in each.leaves:
         used = leaf in run.moved_by_hand or all(one.consumed for one in (leaf.grad or {}).values())
         if leaf.grad and used:

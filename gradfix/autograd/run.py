@@ -378,8 +378,8 @@ class Run:
         """When a gradient was looked at, and whose."""
         self.moved_by_hand: dict[Leaf, int] = {}
         """When parameters were last moved by their gradients and no optimizer did it."""
-        self.clipped: list[int] = []
-        """When gradients were clipped, or changed in another way."""
+        self.grad_writes: list[int] = []
+        """When gradients were written by hand, in place."""
         self.starred: list[str] = []
         """Modules from outside of which everything was imported."""
         self.modules: dict[str, Frame] = {}
@@ -415,8 +415,8 @@ class Run:
         return set(reach(roots))
 
     def grad_read_between(self, first: int, last: int) -> bool:
-        """Whether a gradient was looked at between two serial numbers, or changed."""
-        return any(first < at < last for at in (*self.clipped, *(at for at, _ in self.grad_reads)))
+        """Whether a gradient was read or written by hand between two serial numbers; clipping is neither."""
+        return any(first < at < last for at in (*self.grad_writes, *(at for at, _ in self.grad_reads)))
 
     def release(self) -> None:
         """Drop all references when the run is not needed any more, so that its memory is freed at once.

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 from gradfix.autograd.graph import (
     Backward,
     Change,
+    Clip,
     Event,
     Leaf,
     LoopContext,
@@ -136,6 +137,11 @@ def between(events: list[Happened], first: int, last: float = math.inf) -> Itera
     return (events[k] for k in range(start, bisect_left(events, last, start, key=lambda e: e.serial)))
 
 
+def clipped_between(run: Run, first: int, last: float = math.inf) -> bool:
+    """Whether gradients were clipped between two serial numbers."""
+    return next(between(of_kind(run, Clip), first, last), None) is not None
+
+
 def refused(run: Run, kind: Literal["E4", "E5"]) -> Change | None:
     """The write in place by which a run ends, if autograd refuses it for that reason."""
     last = run.events[-1] if run.refused_write else None
@@ -181,6 +187,35 @@ def awaited(run: Run, backward: Backward) -> bool:
     later = next(between(steps_in(run, backward.loops), backward.serial), None)
     other = next(between(_index(run).accumulating, backward.serial), None)
     return later is not None and (other is None or later.serial < other.serial)
+
+
+def followed(loss: Backward) -> bool:
+    """Whether a loss comes off, and its graph is known to its end: all that it reaches, it surely reaches."""
+    comes_off = loss.certain and loss.failure is None and not loss.caught
+    return comes_off and all(loss.reached.values()) and not any(map(unseen, loss.visited))
+
+
+def touched(run: Run) -> set[Leaf]:
+    """Parameters whose gradients may come, or go, in another way than by ``backward``."""
+    escaped = {leaf for node in run.escaped_since(-1) for leaf, _, _ in node.leaves}
+    read = {leaf for _, leaf in run.grad_reads if leaf is not None}
+    return escaped | read | run.differentiated | run.thawed
+
+
+def unreached(run: Run) -> dict[Leaf, OptimizerState]:
+    """The parameters of optimizers in view that get no gradient in any way, each with its optimizer."""
+    if run.substituted or run.external_optimizers or any(leaf is None for _, leaf in run.grad_reads):
+        return {}
+    if not all(map(followed, _index(run).accumulating)):
+        return {}
+    reached = {leaf for event in backwards(run) for leaf in event.reached} | touched(run)
+    states = (one.state for one in run.optimizers if one.state.in_view)
+    return {
+        leaf: state
+        for state in states
+        for leaf in state.owned()
+        if leaf not in reached and leaf.requires is True and not leaf.unknown_grad
+    }
 
 
 def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast.AST | None:

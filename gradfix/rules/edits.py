@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from gradfix.autograd.graph import Backward, Event, Leaf, ModuleCall, OptimizerState, Step
+from gradfix.autograd.graph import Backward, Cut, Event, Leaf, ModuleCall, Node, OptimizerState, Step
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import (
@@ -26,6 +26,14 @@ from gradfix.rules import conditional_steps
 
 RETAIN_POSITION = {"backward": 1, "grad": 3}
 """Where ``retain_graph`` stands when given by position: ``backward(gradient, retain_graph)``."""
+REPARAMETERIZED = frozenset(
+    f"distributions.{name}"
+    for name in """Beta Cauchy Chi2 ContinuousBernoulli Dirichlet Exponential FisherSnedecor Gamma
+    GeneralizedPareto HalfCauchy HalfNormal InverseGamma Kumaraswamy Laplace LogNormal LogisticNormal
+    LowRankMultivariateNormal MultivariateNormal Normal OneHotCategoricalStraightThrough RelaxedBernoulli
+    RelaxedOneHotCategorical StudentT Uniform Wishart""".split()
+)
+"""The distributions of torch 2.13 that have ``has_rsample``, as nodes of the graph are named for them."""
 SHOWN = 72
 """Characters up to which a call is written whole in a message."""
 
@@ -168,6 +176,29 @@ def detach_at(program: Program, expression: ast.expr) -> Edit:
     """The edit that cuts an expression off from its graph where it stands."""
     code = call_method(program.segment(expression), expression, "detach")
     return ReplaceExpression(Span.of(expression), code)
+
+
+def uncut(program: Program, cut: Cut) -> tuple[str, tuple[Edit, ...]] | None:
+    """How a graph that ends at a call of the file is kept, in words and as edits; None if not known.
+
+    That is ``x`` instead of ``x.detach()``, and ``rsample()`` instead of ``sample()`` where the distribution
+    can be reparameterized.
+    """
+    site = cut.site
+    if not isinstance(site, ast.Call) or len(set(cut.sites)) > 1 or not isinstance(site.func, ast.Attribute):
+        return None
+    kept = site.func.value
+    if site.func.attr == "detach" and not site.args and not site.keywords:
+        return f"use `{shown(program, kept)}` without `detach()`", (
+            ReplaceExpression(Span.of(site), program.segment(kept)),
+        )
+    if isinstance(cut.graph, Node) and cut.graph.op in REPARAMETERIZED and site.func.attr == "sample":
+        text = program.segment(site)
+        code = f"{program.segment(kept)}.r{text[len(program.segment(kept)) + 1 :]}"
+        return f"draw with `rsample()`, which has a gradient, from `{shown(program, kept)}`", (
+            ReplaceExpression(Span.of(site), code),
+        )
+    return None
 
 
 def torch_name(program: Program, place: ast.stmt) -> str | None:

@@ -41,7 +41,6 @@ def note_clipping(run: Run, leaves: list[Leaf], known: bool, site: ast.AST) -> N
     for leaf in dict.fromkeys((*leaves, *lent)):
         event.held[leaf] = _held(leaf)
     run.events.append(event)
-    run.clipped.append(event.serial)
 
 
 @method(Unknown, "clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "clip_gradients")

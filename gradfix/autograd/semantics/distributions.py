@@ -22,7 +22,9 @@ def _distribution(run: Run, call: Call) -> Value | None:
 def make_distribution(run: Run, call: Call) -> Value:
     """A distribution, of whatever it is given."""
     operands = [o for v, e in call.given for o in operands_of(v, e)]
-    made, requires, _ = record(run, "distribution", call.site, [operands], None)
+    made, requires, _ = record(
+        run, f"distributions.{call.name.rpartition('.')[2]}", call.site, [operands], None
+    )
     result = Distribution("distribution", made)
     result.requires = requires if made is not None else False
     return result
@@ -31,7 +33,9 @@ def make_distribution(run: Run, call: Call) -> Value:
 @method(Distribution, "sample", "sample_n")
 def _drawn(run: Run, value: Distribution, call: Call) -> Value:
     """What is drawn without a graph."""
-    return data(call.name)
+    result = data(call.name)
+    result.lost = run.cut(value, call.site)
+    return result
 
 
 @method(Distribution, "log_prob", "entropy", "rsample", "cdf", "icdf")

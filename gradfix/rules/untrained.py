@@ -1,0 +1,233 @@
+"""Parameters that training code uses and that nobody trains.
+
+The rule says that each parameter of an optimizer gets each loss that is meant for it, and that each loss
+reaches somebody. Here is what breaks that for a *part* of what an optimizer owns, while it trains the rest:
+
+* *owned and not reached*: the part is run in the loop, and no backward ever gives it a gradient, because the
+  only loss that is computed with it is never backpropagated, or because the graph ends on the way;
+* *reached and not owned*: a network's forward uses layers that it has not registered (in a plain list), so
+  that ``parameters()`` does not have them.
+
+What is never run is no mistake (a head for another task), nor is a result that is used for its value.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gradfix.autograd.graph import (
+    Backward,
+    Cut,
+    Leaf,
+    ModuleCall,
+    Node,
+    OptimizerState,
+    Step,
+    reach,
+)
+from gradfix.autograd.model_ledger import operation
+from gradfix.autograd.run import Run
+from gradfix.autograd.trace_queries import backwards, calls_in, steps, touched, unreached, walked_by_any
+from gradfix.autograd.training_step import Program
+from gradfix.autograd.values import Mapping, Module, Sequence, Tensor, Unknown, Value
+from gradfix.rules.targets import DISTANCES, LIKELIHOODS, THROUGH
+
+NEVER_OWNED = "tensor"
+"""The label of a leaf that is no layer's parameter."""
+_MEASURES = THROUGH | {"pow", "square", "abs", "binary.Pow", "sqrt", "norm", "log", "exp"}
+
+
+@dataclass(eq=False)
+class Untrained:
+    """A network that an optimizer owns, beside others that it trains, and that no loss ever reaches."""
+
+    run: Run
+    call: ModuleCall
+    step: Step
+    """The step that finds no gradient for it."""
+    loss: Node | None = None
+    """What is computed with it and compared with something, and is never backpropagated."""
+    cut: Cut | None = None
+    """Where the graph ends on the way from a loss to it."""
+    backward: Backward | None = None
+    """The backward of that loss."""
+
+
+def untrained(run: Run) -> Iterator[Untrained]:
+    """The networks in a loop that an optimizer owns and no backward reaches, and what shows that one should.
+
+    The optimizer trains others: one that trains nobody is for step-without-gradients.
+    """
+    busy = {step.optimizer for step in steps(run) if step.consumed}
+    owners = {leaf: state for leaf, state in unreached(run).items() if state in busy}
+    recorded = {node.call for node in run.nodes} if owners else set()
+    for call in run.module_calls:
+        found = {owners.get(leaf) for leaf in call.leaves}
+        owner = found.pop() if len(found) == 1 and call in recorded else None
+        step = _step_around(call, owner) if owner is not None else None
+        if step is not None:
+            yield from _because(run, call, step)
+
+
+def _step_around(call: ModuleCall, owner: OptimizerState) -> Step | None:
+    """The first step of an optimizer in the iteration of a call, if all of its steps are known."""
+    if any(step.doubtful for step in owner.steps):
+        return None
+    return next((s for s in owner.steps if s.loops and call.loops[: len(s.loops)] == s.loops), None)
+
+
+def _because(run: Run, call: ModuleCall, step: Step) -> Iterator[Untrained]:
+    """What shows that a network was to be trained: a loss of it that is lost, or one that is cut off."""
+    for backward in backwards(run):
+        if backward.accumulates and backward.loops[: len(step.loops)] == step.loops:
+            for cut in cuts_into(backward):
+                if not call.leaves.isdisjoint(behind(cut)):
+                    yield Untrained(run, call, step, cut=cut, backward=backward)
+                    return
+    loss = next((node for node in lost_losses(run) if call in calls_in(reach([(node, True)]))), None)
+    if loss is not None and loss.loops[: len(step.loops)] == step.loops:
+        yield Untrained(run, call, step, loss=loss)
+
+
+def trained_elsewhere(program: Program, optimizer: OptimizerState, leaves: Collection[Leaf]) -> bool:
+    """Whether in any run, of any entry point, a loss reaches one of these parameters of an optimizer.
+
+    Optimizers of several runs are one if they are made at one place, and own their parameters in one order.
+    """
+    numbers = {number for number, leaf in enumerate(optimizer.owned()) if leaf in leaves}
+    return any(
+        other.state.created is optimizer.created
+        and any(
+            backward.reached.keys() & {leaf for k, leaf in enumerate(other.state.owned()) if k in numbers}
+            for backward in backwards(run)
+        )
+        for entry in program.entries
+        for run in entry.every()
+        for other in run.optimizers
+    )
+
+
+def cuts_into(backward: Backward) -> Iterator[Cut]:
+    """Where the graphs of what a loss is computed from have ended: arguments of networks, other operands."""
+    for call in calls_in(backward.visited):
+        for _, value in call.operands:
+            if isinstance(value, (Tensor, Unknown)) and value.requires is False and value.lost is not None:
+                yield value.lost
+    for node in backward.visited:
+        value = node.beside[1] if node.beside is not None else None
+        if isinstance(value, (Tensor, Unknown)) and value.lost is not None:
+            yield value.lost
+
+
+def behind(cut: Cut) -> set[Leaf]:
+    """The parameters that what has lost its graph certainly was computed from."""
+    if not isinstance(cut.graph, Node):
+        return {cut.graph} if cut.graph.requires is True else set()
+    nodes = reach([(cut.graph, True)]).items()
+    return {
+        leaf
+        for node, sure in nodes
+        for leaf, known, _ in node.leaves
+        if sure and known and leaf.requires is True
+    }
+
+
+def lost_losses(run: Run) -> list[Node]:
+    """Losses that are computed with a graph and that nobody differentiates, returns or hands on."""
+    returned = set(reach([(node, True) for node in run.returned]))
+    known = walked_by_any(run) | run.escaped_since(-1) | returned
+    used = {edge.node for node in run.nodes for edge in node.edges}
+    ends = [n for n in run.nodes if n not in used and n not in known and n.call is None]
+    return [node for node in ends if _compares(node)]
+
+
+def _compares(node: Node) -> bool:
+    """Whether a value says how far something is from what it should be, or how likely that is."""
+    waiting, seen = [node], set[Node]()
+    while waiting:
+        at = waiting.pop()
+        name = operation(at)
+        if name in DISTANCES or name in LIKELIHOODS or name.endswith(("_loss", "Loss")):
+            return True
+        if at not in seen and at.call is None and not at.leaves and name in _MEASURES:
+            waiting += [edge.node for edge in at.edges]
+        seen.add(at)
+    return False
+
+
+# -- layers that are not registered ---------------------------------------------------------------
+
+
+class Unregistered(NamedTuple):
+    """Layers that a network uses and does not own, for they are in a plain list or dict of it."""
+
+    run: Run
+    backward: Backward
+    call: ModuleCall
+    attribute: str
+    holder: Module
+    """The network, or the part of it, that has the attribute."""
+    container: str
+    """``list`` or ``dict``."""
+
+
+def unregistered(run: Run) -> dict[object, Unregistered]:
+    """By network and attribute: layers of which a loss computes gradients that no optimizer uses."""
+    owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
+    if run.external_optimizers or not all(one.state.groups_known for one in run.optimizers):
+        return {}
+    known = owned | touched(run)
+    found: dict[object, Unregistered] = {}
+    for backward in backwards(run):
+        if not backward.certain or not backward.accumulates or backward.failure is not None:
+            continue
+        stray = {
+            leaf
+            for leaf, sure in backward.reached.items()
+            if sure and leaf not in known and leaf.label != NEVER_OWNED and not leaf.copied
+        }
+        for call in calls_in(backward.visited) if stray else ():
+            if call.leaves.isdisjoint(owned):
+                continue  # Nobody trains the network at all: see unused-gradients.
+            for holder, name, kind in _in_plain_containers(call.module, stray):
+                found.setdefault((holder, name), Unregistered(run, backward, call, name, holder, kind))
+    return found
+
+
+def _in_plain_containers(module: object, stray: set[Leaf]) -> Iterator[tuple[Module, str, str]]:
+    """The attributes of a network, and of those in it, that hold such layers in a list or a dict."""
+    waiting, seen = [module], set[int]()
+    while waiting:
+        at = waiting.pop()
+        if not isinstance(at, Module) or id(at) in seen:
+            continue
+        seen.add(id(at))
+        for name, value in at.attributes.items():
+            if isinstance(value, (Sequence, Mapping)) and not stray.isdisjoint(_layers(value)):
+                yield at, name, "list" if isinstance(value, Sequence) else "dict"
+        waiting += [*at.attributes.values(), *at.items]
+
+
+def _layers(value: Value, depth: int = 3) -> Iterator[Leaf]:
+    """The parameters of the layers in a container, and in those that it holds."""
+    if not isinstance(value, (Sequence, Mapping)) or depth == 0:
+        return
+    inner = value.items if isinstance(value, Sequence) else list(value.items.values())
+    for one in inner:
+        if isinstance(one, Module):
+            yield from (leaf for top in one.leaves() for leaf in top.family())
+        else:
+            yield from _layers(one, depth - 1)
+
+
+def assignments(program: Program, one: Unregistered) -> Iterator[ast.Assign]:
+    """The statements of its class that assign the attribute."""
+    cls = one.holder.cls.node if one.holder.cls is not None else None
+    for node in ast.walk(cls) if cls is not None else ():
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if any(isinstance(t, ast.Attribute) and t.attr == one.attribute for t in targets):
+            assert isinstance(node, ast.Assign)
+            yield node
