@@ -15,7 +15,7 @@ When not to fix it: where the caller computes gradients of the result (saliency 
 
 Preconditions:
 
-* a whole function, or a loop, runs a network with parameters that require grad, with grad enabled, and
+* a whole function, a loop, or a branch (`if step % 100 == 0:`), runs a network with parameters that require grad, with grad enabled, and
   neither calls backward, steps or clears anything nor looks at gradients or at what requires grad. A single
   forward within a training step is too little to speak of;
 * the network runs more than once there: in a loop, in a function that a loop calls, or in eval mode;
@@ -57,7 +57,7 @@ from gradfix.core.span import Span
 from gradfix.core.syntax import LOOPS
 from gradfix.rules.edits import note, torch_name
 
-Phase = ast.FunctionDef | ast.For | ast.While
+Phase = ast.FunctionDef | ast.For | ast.While | ast.If
 
 Chain = tuple[ast.AST, ...]
 """Where a network is called, and the calls that lead there, innermost first."""
@@ -145,6 +145,8 @@ def _outermost(program: Program, found: list[Wasted]) -> dict[Phase, list[ast.AS
 
 def _finding(phase: Phase, calls: list[ast.AST], torch: str, loss: bool) -> Finding:
     what = f"`{phase.name}`" if isinstance(phase, ast.FunctionDef) else "this loop"
+    if isinstance(phase, ast.If):
+        what = "this branch"
     notes = [note(call, "this builds a graph, and no backward uses it") for call in calls[:SHOWN]]
     if loss:
         return Finding(
@@ -232,7 +234,7 @@ def _phases(program: Program, relevance: Relevance, chain: Chain) -> Iterator[Ph
     found: list[Phase] = []
     for every in around:
         for outer in every:
-            if not isinstance(outer, (ast.FunctionDef, ast.For, ast.While)):
+            if not isinstance(outer, Phase):
                 continue
             if relevance.touches(outer) or _looks(outer):
                 yield from found

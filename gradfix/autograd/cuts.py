@@ -135,7 +135,7 @@ def _constants(backward: Backward, known: set[Node]) -> Iterator[tuple[Node, Cut
     """The sums in a loss that have a constant in them, and where that lost its graph."""
     for whole in sums_in(backward):
         cut = _constant_beside(whole)
-        if cut is not None and (of_gradient(cut) or known.isdisjoint(_terms(cut))):
+        if cut is not None and (of_gradient(cut) or cut.compared or known.isdisjoint(_terms(cut))):
             yield whole, cut
 
 

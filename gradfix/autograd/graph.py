@@ -79,6 +79,9 @@ class Cut(NamedTuple):
     """Whether one of ``sites`` makes a new tensor from a list (``torch.tensor(losses)``) all of whose items
     have a graph, or had one until then; None: the list may hold something else."""
 
+    compared: bool = False
+    """Whether what has no graph was compared with something after that, by a loss of torch's."""
+
     @property
     def site(self) -> ast.AST:
         """Where the graph ends."""

@@ -51,6 +51,12 @@ factor). It makes a second backward raise, but its version never moves."""
 Result = Literal["new", "view", "either", "inplace", "detached"]
 
 
+def is_loss(name: str) -> bool:
+    """Whether an operation is one of torch's losses: it compares something with what it should be."""
+    last = name.rpartition(".")[2]
+    return last.endswith(("_loss", "Loss", "cross_entropy", "cross_entropy_with_logits", "kl_div"))
+
+
 class Operator(NamedTuple):
     """What autograd does for one operation.
 

@@ -29,6 +29,7 @@ from gradfix.autograd.graph import (
     reach,
 )
 from gradfix.autograd.model_ledger import operation
+from gradfix.autograd.operators import is_loss
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, calls_in, steps, touched, unreached, walked_by_any
 from gradfix.autograd.training_step import Program
@@ -150,7 +151,7 @@ def _compares(node: Node) -> bool:
     while waiting:
         at = waiting.pop()
         name = operation(at)
-        if name in DISTANCES or name in LIKELIHOODS or name.endswith(("_loss", "Loss")):
+        if name in DISTANCES or name in LIKELIHOODS or is_loss(name):
             return True
         if at not in seen and at.call is None and not at.leaves and name in _MEASURES:
             waiting += [edge.node for edge in at.edges]

@@ -14,7 +14,7 @@ from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Call, Keywords
 from gradfix.autograd.engine import change_gradients, move_by_hand
 from gradfix.autograd.graph import Change, Cut, Edge, Failure, Leaf, ModuleCall, Node, Storage, Tri
-from gradfix.autograd.operators import OUT, Operator
+from gradfix.autograd.operators import OUT, Operator, is_loss
 from gradfix.autograd.run import Run, Uncaught
 from gradfix.autograd.values import (
     NONE,
@@ -220,6 +220,8 @@ def apply(
         if vague is not None:
             requires: Tri = None if vague and run.grad_enabled is not False else False
             lost = lost_in_call(args, keywords) if run.cuts and not vague else None
+            if lost is not None and is_loss(table.name):
+                lost = lost._replace(compared=True)
 
             def plain(differentiable: bool) -> Tensor:
                 tensor = Tensor(None, requires if differentiable else False)
@@ -309,8 +311,10 @@ def apply(
             lost = run.cut(ending, site)
         elif run.cuts:
             lost = lost_in_call(args, keywords)
-            if table.result == "detached" and lost is not None:
-                lost = lost._replace(sites=(*lost.sites, site))
+            if lost is not None:
+                lost = lost._replace(compared=lost.compared or is_loss(table.name))
+                if table.result == "detached":
+                    lost = lost._replace(sites=(*lost.sites, site))
     shared = table.result in ("view", "detached") and isinstance(first, (Tensor, Unknown))
     storage = first.storage if shared else None  # type: ignore[union-attr]
 
