@@ -15,7 +15,8 @@ Preconditions:
 
 * the term is added to the loss, or subtracted, and certainly has no graph. Factors and targets are no terms.
   Or it has one that leads through a network which is given something detached (`D(fake.detach())` in the
-  loss of the generator), and no step uses any of its gradients, nor is it backpropagated anywhere else;
+  loss of the generator) or drawn by `sample()`, and no step uses any of its gradients, nor is it
+  backpropagated anywhere else;
 * it certainly was computed, with a graph and in the same iteration, from parameters that the same loss
   trains: an optimizer uses its gradients of them;
 * what it has been cut off from is backpropagated nowhere, unless it is a gradient that was computed without
@@ -24,8 +25,9 @@ Preconditions:
   unknown code has been given it;
 * this holds whichever way conditions go.
 
-`create_graph=True` is put where a gradient is computed whose penalty is added, and the `detach()` goes from
-the argument of a network whose gradients no optimizer uses. Nothing else is rewritten: whether a constant
+`create_graph=True` is put where a gradient is computed whose penalty is added. The `detach()` goes from the
+argument of a network whose gradients no optimizer uses, and `sample()` becomes `rsample()` there, where the
+distribution has it. Nothing else is rewritten: whether a constant
 was to be trained, or to be printed, only its author knows.
 
 By hand: let the term keep its graph, or leave it out of the loss and log it by itself.
@@ -43,9 +45,20 @@ from collections.abc import Iterator
 from gradfix.autograd.cuts import DeadTerm, dead_terms, of_gradient
 from gradfix.autograd.graph import Node
 from gradfix.autograd.training_step import Program
-from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
+from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import constructed, creating_graph, line, note, offered, receiver, shown, stepped
+from gradfix.core.syntax import last_name
+from gradfix.rules.edits import (
+    constructed,
+    creating_graph,
+    line,
+    note,
+    offered,
+    receiver,
+    shown,
+    stepped,
+    uncut,
+)
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -72,7 +85,9 @@ def _finding(program: Program, one: DeadTerm) -> Finding:
         notes.append(note(term, here))
     notes.append(note(one.backward.site, f"`{name}` gets no gradient from that term of `{loss}`"))
     what = f"the gradient penalty in `{loss}`" if of_gradient(cut) else f"a term of `{loss}`"
-    way = "has no graph" if one.given is None else "is computed from a detached tensor"
+    drawn = last_name(cut.site) == "sample"
+    from_ = "a sample, which has no gradient" if drawn else "a detached tensor"
+    way = "has no graph" if one.given is None else f"is computed from {from_}"
     message = f"{what} {way}: it changes the value of the loss, but no parameter gets a gradient from it"
     site = cut.site
     assert isinstance(site, (ast.expr, ast.stmt))
@@ -91,12 +106,10 @@ def _fixes(program: Program, one: DeadTerm) -> tuple[Fix, ...]:
     if of_gradient(one.cut):
         code = creating_graph(program, site)
         words = f"compute `{shown(program, site)}` with `create_graph=True`"
-    elif site is one.given and isinstance(site.func, ast.Attribute) and site.func.attr == "detach":
-        code = program.segment(site.func.value)
-        words = f"use `{shown(program, site.func.value)}` without `detach()`"
+        edits: tuple[Edit, ...] = () if code is None else (ReplaceExpression(Span.of(site), code),)
     else:
-        return ()
-    if code is None:
+        words, edits = (uncut(program, one.cut) if one.given is not None else None) or ("", ())
+    if not edits:
         return ()
     others = tuple(
         made
@@ -105,5 +118,4 @@ def _fixes(program: Program, one: DeadTerm) -> tuple[Fix, ...]:
         for made in constructed(one.run, other.state)
         if made > 0
     )
-    edit = ReplaceExpression(Span.of(site), code)
-    return offered([Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=others, losses="rerouted"))])
+    return offered([Fix(words, Effect.CHANGES, edits, Claim(unchanged=others, losses="rerouted"))])

@@ -15,9 +15,9 @@ When not to fix it: where the caller computes gradients of the result (saliency 
 
 Preconditions:
 
-* a whole function, a loop, or a branch (`if step % 100 == 0:`), runs a network with parameters that require grad, with grad enabled, and
-  neither calls backward, steps or clears anything nor looks at gradients or at what requires grad. A single
-  forward within a training step is too little to speak of;
+* a whole function, a loop, or a branch (`if step % 100 == 0:`) runs a network with parameters that require
+  grad, with grad enabled, and neither calls backward, steps or clears anything nor looks at gradients or at
+  what requires grad. A single forward within a training step is too little to speak of;
 * the network runs more than once there: in a loop, in a function that a loop calls, or in eval mode;
 * whichever way undecided conditions go, no backward reaches what is computed there, and nobody who is not
   seen gets hold of it: no unknown function is handed it, and no caller outside the file has it. Nor does

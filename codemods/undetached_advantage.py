@@ -46,7 +46,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from gradfix.autograd.graph import Backward, Edge, Node
-from gradfix.autograd.model_ledger import operation, summands, terms_of
+from gradfix.autograd.model_ledger import addends, operation
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, calls_in, first_step
 from gradfix.autograd.training_step import Program
@@ -110,7 +110,7 @@ def weighted_losses(run: Run) -> dict[Hashable, Weighted]:
         if b.certain and b.accumulates and b.failure is None and first_step(run, b) is not None
     ]
     failing = {node for b in backwards(run) if b.failure is not None for node in b.visited}
-    terms = {event: list(_terms(event)) for event in events}
+    terms = {event: list(addends(event)) for event in events}
     targets: dict[object, dict[Output, Backward]] = {}
     for event in events:
         for term in terms[event]:
@@ -132,17 +132,6 @@ def weighted_losses(run: Run) -> dict[Hashable, Weighted]:
                     new = Weighted(run, event, trained[0], outputs[0])
                     found.setdefault((event.site, outputs[0].site), new).factors.setdefault(edge.operand)
     return found
-
-
-def _terms(event: Backward) -> Iterator[Node]:
-    """The terms of a loss: of a mean or a sum of sums, each of these."""
-    waiting = list(terms_of(event))
-    while waiting:
-        at = waiting.pop()
-        if operation(at) in ("mean", "sum") and len(at.edges) == 1 and not at.leaves:
-            waiting += summands(at.edges[0].node)
-        else:
-            yield at
 
 
 def _key(output: Node) -> Output:

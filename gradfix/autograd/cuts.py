@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward, Cut, Event, Leaf, Node, OptimizerState, Step, reach, unseen
-from gradfix.autograd.model_ledger import SUMS, operation, summands, sums_in, terms_of
+from gradfix.autograd.model_ledger import SUMS, addends, operation, summands, sums_in
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, between, calls_in, steps, unreached
 from gradfix.autograd.values import Tensor, Unknown
@@ -143,7 +143,7 @@ def _for_others(
     run: Run, backward: Backward, taken: Collection[Leaf], losses: list[Backward]
 ) -> Iterator[tuple[Node, Cut, ast.expr]]:
     """The terms of a loss whose gradients nobody consumes, with what a network in them is given cut off."""
-    terms = terms_of(backward)
+    terms = list(addends(backward))
     elsewhere = {node for b in losses if b is not backward for node in b.visited}
     looked_at = {leaf for _, leaf in run.grad_reads}
     for term in terms if len(terms) > 1 else ():

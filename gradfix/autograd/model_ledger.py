@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step
 from gradfix.autograd.run import Run
@@ -133,6 +133,17 @@ def summands(root: Node) -> dict[Node, None]:
         waiting += [one for one in below if one not in seen]
         seen.update(below)
     return found
+
+
+def addends(event: Backward) -> Iterator[Node]:
+    """The terms of a loss, and those of the sums that it takes the mean or the sum of."""
+    waiting = list(terms_of(event))
+    while waiting:
+        at = waiting.pop()
+        if operation(at) in TOTALS and len(at.edges) == 1 and not at.leaves:
+            waiting += summands(at.edges[0].node)
+        else:
+            yield at
 
 
 def sums_in(event: Backward) -> dict[Node, None]:

@@ -216,8 +216,6 @@ class Run:
         """How many conditions were decided because the current iteration can have only certain numbers."""
         self.left_open = 0
         """How often a condition was decided that its value leaves open."""
-        self.turn: tuple[ast.expr, bool, bool] | None = None
-        """The condition on the number of an iteration that was computed last, see :func:`note_turn`."""
         self.unturned: dict[ast.expr, bool | None] = {}
         """Conditions on an iteration number: the answer so far, if a later iteration changes it; None: it
         has."""

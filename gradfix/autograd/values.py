@@ -207,6 +207,18 @@ class Condition(Unknown):
         self.term = term
 
 
+class OfIteration(Const):
+    """The answer to a ``test`` of the iteration number, in an iteration whose number leaves no choice."""
+
+    __slots__ = ("test", "turns")
+
+    def __init__(self, value: bool, test: ast.expr, turns: bool) -> None:
+        super().__init__(value)
+        self.test = test
+        self.turns = turns
+        """Whether some later iteration has the other answer."""
+
+
 class Tensor(Value):
     """A tensor: where it hangs in the graph, whether it requires grad, which memory it has."""
 

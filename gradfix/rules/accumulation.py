@@ -51,9 +51,20 @@ def waiting(program: Program, run: Run) -> Iterator[Waiting]:
         held = outer[0] if outer and isinstance(outer[0], ast.If) else None
         if held is None or outer[1:2] != [loop] or held.orelse:
             continue
-        window, number = _window(held.test, loop)
+        test = _meaning(held.test, loop)
+        window, number = _window(test, loop)
         if window is not None and number is not None:
-            yield Waiting(run, backward, step, loop, held.test, window, number)
+            yield Waiting(run, backward, step, loop, test, window, number)
+
+
+def _meaning(test: ast.expr, loop: ast.For) -> ast.expr:
+    """The condition itself, or what the variable that stands for it is assigned in the loop."""
+    if not isinstance(test, ast.Name):
+        return test
+    names = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == test.id]
+    bound = [n for n in names if not isinstance(n.ctx, ast.Load)]
+    given = [s.value for s in loop.body if isinstance(s, ast.Assign) and s.targets == bound]
+    return given[0] if given else test
 
 
 def _window(test: ast.expr, loop: ast.For) -> tuple[ast.expr | None, str | None]:

@@ -20,6 +20,7 @@ from gradfix.autograd.values import (
     Length,
     Mapping,
     Module,
+    OfIteration,
     Optimizer,
     Sequence,
     SummaryTensor,
@@ -87,8 +88,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
                 known = held
                 passed.learn(term, held)
             if passed is not None and known is not None:
-                run.turn = node, known, passed.turns(term, known)
-                return Const(known)
+                return OfIteration(known, node, passed.turns(term, known))
         left, right = _number(left, right), _number(right, left)
         if isinstance(left, Const) and isinstance(right, Const):
             if left.__class__ is Length or right.__class__ is Length:

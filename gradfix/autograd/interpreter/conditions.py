@@ -23,6 +23,7 @@ from gradfix.autograd.values import (
     Instance,
     Mapping,
     Module,
+    OfIteration,
     Optimizer,
     Sequence,
     Unknown,
@@ -52,10 +53,8 @@ def decide(
                 return stop
         return not stop
     value = run.evaluate(test, frame)
-    if run.turn is not None:
-        turn, run.turn = run.turn, None
-        if site is not None and turn[0] is test and _matters(run, site):
-            note_turn(run, *turn)
+    if isinstance(value, OfIteration) and site is not None and _matters(run, site):
+        note_turn(run, value)
     known = truth(value)
     if known is not None:
         return known
@@ -363,12 +362,12 @@ def comparable(run: Run, node: ast.expr, frame: Frame) -> tuple[Any, ...] | None
     return None
 
 
-def note_turn(run: Run, test: ast.expr, holds: bool, turns: bool) -> None:
+def note_turn(run: Run, answer: OfIteration) -> None:
     """Note the answer to a condition on the iteration number, and whether a later iteration may change it."""
-    if run.unturned.get(test, holds) is not holds:
-        run.unturned[test] = None
-    elif turns:
-        run.unturned.setdefault(test, holds)
+    if run.unturned.get(answer.test, answer.value) is not answer.value:
+        run.unturned[answer.test] = None
+    elif answer.turns:
+        run.unturned.setdefault(answer.test, answer.value)
 
 
 def now(value: Value) -> bool | None:
