@@ -1,4 +1,4 @@
-"""A layer is replaced after the optimizer was created: the new layer is never trained.
+"""A layer is replaced or added after the optimizer was created: the new layer is never trained.
 Nothing raises: the rest of the network is trained with a random layer.
 
     model = resnet18()                                     model = resnet18()
@@ -15,6 +15,8 @@ Preconditions:
 * the optimizer owns the layer that was there before, or the whole network of which it was a part;
 * nothing is known of an optimizer that owns the new layer: none is made afterwards, and `add_param_group` is
   not called; no unknown code has been given an optimizer;
+* of a layer that is added: the optimizer owns all that the network had until then, and a loss certainly
+  reaches the layer;
 * the optimizer steps, and the new layer takes part in what is backpropagated, or its network in what is run
   after the replacement; it is not frozen.
 
@@ -70,10 +72,9 @@ def unowned(run: Run) -> dict[Hashable, Orphan]:
             continue
         if not owned.isdisjoint(event.leaves) or any(leaf.requires is not True for leaf in event.leaves):
             continue
-        part = any(b.reached.get(leaf) for b in losses for leaf in event.leaves) or any(
-            not c.leaves.isdisjoint(event.whole) for c in run.module_calls
-        )
-        if part and not any(leaf.unknown_grad for leaf in event.leaves):
+        reached = any(b.reached.get(leaf) for b in losses for leaf in event.leaves)
+        run_on = any(not c.leaves.isdisjoint(event.whole) for c in run.module_calls)
+        if (reached or (run_on and not event.added)) and not any(leaf.unknown_grad for leaf in event.leaves):
             found.setdefault(event.site, Orphan(event, stepping))
     return found
 
@@ -86,7 +87,8 @@ def _finding(program: Program, orphan: Orphan) -> Finding:
     if getattr(made, "lineno", 0) > 0:
         notes.insert(0, note(made, f"`{name}` keeps the parameters that exist here"))
     layer = shown(program, site)
-    message = f"`{layer}` is replaced after `{name}` was created: the new layer is never trained"
+    what = "added" if orphan.replacement.added else "replaced"
+    message = f"`{layer}` is {what} after `{name}` was created: the new layer is never trained"
     return Finding("replaced-layer", message, Span.of(site), tuple(notes), _fixes(program, orphan))
 
 
@@ -104,7 +106,7 @@ def _fixes(program: Program, orphan: Orphan) -> tuple[Fix, ...]:
     if not bound.isdisjoint(names_read(statement)):
         return ()
     edit = move(statement, made, "before")
-    words = "replace the layer before the optimizer is created"
+    words = "put the layer in before the optimizer is created"
     return offered(
         [Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=(), same_forwards=False, losses="rerouted"))]
     )

@@ -38,13 +38,14 @@ Preconditions:
   caller may differentiate as well.
 
 Where the only loss before the step runs through another network whose argument is `x.detach()`, and `x` was
-computed with the optimizer's parameters, the `.detach()` goes. Otherwise nothing is rewritten.
+computed with the optimizer's parameters, the `.detach()` goes; a `sample()` that cuts off one network of
+several becomes `rsample()`, where the distribution has it. Otherwise nothing is rewritten.
 
 By hand: call `backward()` on the loss before the step; check that the loss is computed from these
 parameters, without `detach`, `no_grad`, `.data`, `.item()` or a new tensor on the way, and that the
 optimizer was created with the parameters of the network that is trained.
 
-Effect: repairs.
+Effect: repairs where the optimizer trains nobody, changes where it trains others.
 
 Severity: error.
 """

@@ -422,6 +422,8 @@ class Replacement(Event):
     """The parameters of the new layer."""
     whole: list[Leaf]
     """Those of the network that it was put into."""
+    added: bool = False
+    """Whether no layer was there before."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ from gradfix.autograd.operators import (
     module,
     unary,
 )
+from gradfix.rules.edits import REPARAMETERIZED
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -245,3 +247,14 @@ def test_a_real_step_between_two_backwards(source: str, input_requires_grad: boo
             result.backward(gradient)
     elif not operator.may_save(requires_grad) & weight:
         result.backward(gradient)
+
+
+def test_the_distributions_that_can_be_reparameterized_are_known() -> None:
+    distributions = pytest.importorskip("torch").distributions
+    classes = [c for c in vars(distributions).values() if inspect.isclass(c)]
+    known = {
+        f"distributions.{c.__name__}"
+        for c in classes
+        if issubclass(c, distributions.Distribution) and c.has_rsample is True
+    }
+    assert known == REPARAMETERIZED

@@ -88,12 +88,17 @@ def _of_schedule(run: Run, schedule: Schedule, call: Call) -> Value:
 
 
 def replace(run: Run, holder: Module | Unknown, name: str, layer: Module, node: ast.AST) -> None:
-    """``network.head = layer``, where an optimizer may own the layer that was there before."""
+    """``network.head = layer``: an optimizer may own the layer that was there, or the whole network."""
     before = holder.attributes.get(name)
     whole = [holder.leaf] if isinstance(holder, Unknown) and holder.leaf is not None else []
     old = module_leaves(before) if isinstance(before, Module) else whole
     owners = [o.state for o in run.optimizers if not set(old).isdisjoint(o.state.leaves)]
     leaves = module_leaves(layer)
+    added = not owners and before is None and isinstance(holder, Module)
+    if added and isinstance(holder, Module):
+        whole = module_leaves(holder)
+        held = set(whole)
+        owners = [o.state for o in run.optimizers if held and any(held <= {*w} for w in o.state.wholes or ())]
     if owners and leaves and set(leaves).isdisjoint(old):
-        event = Replacement(run.home(node), run.loops, run.next_serial(), owners, leaves, whole)
-        run.events.append(event)
+        now = run.home(node), run.loops, run.next_serial()
+        run.events.append(Replacement(*now, owners, leaves, whole, added))
