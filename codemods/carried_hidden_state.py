@@ -105,13 +105,19 @@ def crossing(run: Run) -> dict[Hashable, Carried]:
         values = {
             name: value
             for name, value in at_start.items()
-            if any(t.node in event.visited and event.visited[t.node] for t in tensors_in(value) if t.node)
-            and _read_first(loop, name)
+            if any(event.visited.get(node) for node in _brought(value, loops)) and _read_first(loop, name)
         }
         if values:
             known = found.setdefault(event.site, Carried(run, event, loop, loops, values))
             known.values.update({k: v for k, v in values.items() if k not in known.values})
     return found
+
+
+def _brought(value: Value, loops: LoopContext) -> Iterator[Node]:
+    """The graphs that a value has brought into an iteration: what a list was given in it is none of these."""
+    for tensor in tensors_in(value):
+        if tensor.node is not None and tensor.node.loops[: len(loops)] != loops:
+            yield tensor.node
 
 
 def _read_first(loop: ast.AST, name: str) -> bool:
