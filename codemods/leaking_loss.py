@@ -52,6 +52,7 @@ from types import NoneType
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, Storage, reach
+from gradfix.autograd.intent import fooling
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     calls_in,
@@ -109,6 +110,11 @@ def leaks(run: Run) -> dict[Hashable, Leak]:
         own = [event for event in events if mine >= event.reached.keys()]
         for event in events:
             owner = _passing_to(run, event, mine)
+            fools = fooling(run, event)
+            if fools is not None and fools.judge is step.optimizer and fools.judging in events:
+                if not run.grad_read_between(event.serial, step.serial):
+                    found[step.site] = Leak(run, step, event, fools.maker, fools.judging)
+                    break
             if owner is not None and (judging := _judging(run, own, event, mine, owner)) is not None:
                 stepped_on = first_step(run, event)
                 if stepped_on is not None and stepped_on.serial < judging.serial:

@@ -61,6 +61,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.intent import fooling
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
@@ -326,6 +327,9 @@ def _consuming(run: Run, backward: Backward, mine: OptimizerState, foreign: set[
                 adversarial = sure and other is not backward and _in_iteration(backward, other)
                 through = any(leaf_ in own for leaf_ in other.reached)
                 apart = own_step.serial < other.serial or first_step(run, backward) is not own_step
+                fools = fooling(run, other)
+                if fools is not None and fools.judge is mine and fools.maker is step.optimizer and sure:
+                    return step
                 if adversarial and through and apart and owner(run, other) is step.optimizer:
                     return step
     return None

@@ -33,13 +33,15 @@ _SERIALS = itertools.count()
 class Storage:
     """The memory of a tensor, shared by its views, and the version counter that autograd checks."""
 
-    __slots__ = ("history", "kin", "maybe", "serial", "version")
+    __slots__ = ("fill", "history", "kin", "maybe", "serial", "version")
 
     def __init__(self) -> None:
         self.serial = next(_SERIALS)
         """Which of two was there first."""
         self.version = 0
         self.maybe = 0
+        self.fill: float | None = None
+        """The number that every element is, where that is known: labels are made so."""
         self.history: abc.Sequence[Event] = ()
         """The changes that have moved the version."""
         self.kin: tuple[Storage, ...] = ()
@@ -47,6 +49,7 @@ class Storage:
 
     def move(self, event: Event, certain: Tri = True) -> None:
         """Record an in-place change; an uncertain one moves only the ``maybe`` counter."""
+        self.fill = None
         if certain:
             self.version += 1
             if isinstance(self.history, list):
@@ -215,6 +218,7 @@ class Node:
         "fixed",
         "foreign",
         "freed_by",
+        "goal",
         "leaves",
         "loops",
         "maybe_freed",
@@ -249,6 +253,8 @@ class Node:
         self.beside: tuple[int, object] | None = None
         """For an operation on two operands of which only one has a graph: the position (0 or 1) and the value
         of the other one."""
+        self.goal: float | None = None
+        """The number that ``beside`` was then, if all of it was one."""
         self.saves: Tri = False
         """Whether a second backward through this node raises."""
         self.saved_result = False

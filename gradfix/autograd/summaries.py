@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradfix.autograd.graph import Change, Cut, Edge, Event, Leaf, Node, Storage, Tri
 from gradfix.autograd.run import Run
-from gradfix.autograd.values import Const, Mapping, Module, Sequence, Tensor, Unknown, Value
+from gradfix.autograd.values import Const, Mapping, Module, Sequence, Tensor, Unknown, Value, fill_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -60,8 +60,10 @@ class CallSummary:
         for node in recorded:
             edges = [(places[e.node], e.certain, e.operand) for e in node.edges]
             saved = [(s if leaf is not None or is_old(s) else place(s), v, leaf) for s, v, leaf in node.saved]
-            nature = node.saves, node.opaque, node.foreign, node.named, node.fixed, node.beside
-            self.nodes.append((node.op, node.site, nature, node.leaves, edges, saved))
+            nature = node.saves, node.opaque, node.foreign, node.named, node.fixed
+            self.nodes.append(
+                (node.op, node.site, nature, node.leaves, edges, saved, _beside(node, operands))
+            )
         self.result = _encoded(result, operands, places, place)
         self.kin = [
             (number, memory[other])
@@ -95,8 +97,14 @@ class CallSummary:
         for number, other in self.kin:
             storages[number].may_be(storage_at(other))
 
-        for node, (_, _, nature, leaves, edges, saved) in zip(made, self.nodes):
-            node.saves, node.opaque, node.foreign, node.named, node.fixed, node.beside = nature
+        for node, (_, _, nature, leaves, edges, saved, beside) in zip(made, self.nodes):
+            node.saves, node.opaque, node.foreign, node.named, node.fixed = nature
+            if beside is not None:
+                place, value, node.goal = beside
+                if isinstance(value, int):
+                    value = operands[value]
+                    node.goal = fill_of(value)
+                node.beside = place, value
             node.leaves = leaves
             node.edges = tuple(Edge(node_at(place), certain, operand) for place, certain, operand in edges)
             kept: list[tuple[Storage, int, Leaf | None]] = []
@@ -113,12 +121,22 @@ class CallSummary:
 _Record = tuple[
     str,
     ast.AST,
-    tuple[Tri, bool, bool, tuple[ast.expr | None, ...], tuple[Storage, ...], tuple[int, object] | None],
+    tuple[Tri, bool, bool, tuple[ast.expr | None, ...], tuple[Storage, ...]],
     tuple[tuple[Leaf, bool, ast.expr | None], ...],
     list[tuple[int, bool, ast.expr | None]],
     list[tuple[Storage | int, int, Leaf | None]],
+    tuple[int, object, float | None] | None,
 ]
 _Encoded = tuple[Any, ...]
+
+
+def _beside(node: Node, operands: list[Value]) -> tuple[int, object, float | None] | None:
+    """What a node has beside the operand with a graph: a value, or the number of an operand of the call."""
+    if node.beside is None:
+        return None
+    place, value = node.beside
+    given = (number for number, operand in enumerate(operands) if operand is value)
+    return place, next(given, value), node.goal
 
 
 def _storage(version: int, maybe: int, history: list[Event]) -> Storage:
@@ -166,7 +184,7 @@ def _lost(lost: Cut | None, operands: list[Value], places: dict[Node, int]) -> _
         if isinstance(operand, (Tensor, Unknown)) and operand.lost is lost:
             return ("given", number)
     graph = lost.graph if isinstance(lost.graph, Leaf) else places[lost.graph]
-    return ("cut", graph, lost.sites, lost.recorded)
+    return ("cut", graph, lost)
 
 
 def _found(lost: _Encoded | None, operands: list[Value], node_at: Callable[[int], Node]) -> Cut | None:
@@ -174,8 +192,9 @@ def _found(lost: _Encoded | None, operands: list[Value], node_at: Callable[[int]
         case ("given", number):
             operand = operands[number]
             return operand.lost if isinstance(operand, (Tensor, Unknown)) else None
-        case ("cut", graph, sites, recorded):
-            return Cut(graph if isinstance(graph, Leaf) else node_at(graph), sites, recorded)
+        case ("cut", graph, cut):
+            assert isinstance(cut, Cut)
+            return cut._replace(graph=graph if isinstance(graph, Leaf) else node_at(graph))
     return None
 
 

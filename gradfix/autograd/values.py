@@ -878,6 +878,14 @@ def hides_graph(value: Value, depth: int = 3) -> bool:
     return False
 
 
+def fill_of(value: Value) -> float | None:
+    """The number that a value is, or that all elements of a tensor are."""
+    if isinstance(value, Tensor):
+        return value.storage.fill
+    number = value.value if isinstance(value, Const) else None
+    return float(number) if isinstance(number, (int, float)) else None
+
+
 def lost_in(values: Iterable[Value], depth: int = 3) -> Cut | None:
     """Where the first of some values, or of what containers hold, has lost a graph."""
     for value in values:

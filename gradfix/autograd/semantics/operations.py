@@ -28,6 +28,7 @@ from gradfix.autograd.values import (
     Tensor,
     Unknown,
     Value,
+    fill_of,
     hides_graph,
     lost_in,
     tensors_in,
@@ -178,6 +179,22 @@ def _graphless(table: Operator, args: list[Argument], keywords: Keywords) -> boo
     return vague
 
 
+FILLS = {"ones": 1.0, "ones_like": 1.0, "zeros": 0.0, "zeros_like": 0.0}
+"""What makes tensors of one number, with that number."""
+COPIES = frozenset("clone repeat expand expand_as to contiguous".split())
+"""Operations whose results have the same number everywhere as what they are given."""
+
+
+def made_of_one_number(name: str, args: list[Argument]) -> float | None:
+    """The number that all elements of an operation's result are, if that is known."""
+    last = name.rpartition(".")[2]
+    if last in FILLS or last == "zero_":
+        return FILLS.get(last, 0.0)
+    if last in ("full", "full_like", "fill_"):
+        return fill_of(args[1][0]) if len(args) > 1 else None
+    return fill_of(args[0][0]) if last in COPIES and args and isinstance(args[0][0], Tensor) else None
+
+
 def lost_in_call(args: list[Argument], keywords: Keywords) -> Cut | None:
     """Where something that a call is given has lost a graph."""
     return lost_in(value for value, _ in [*args, *keywords.values()])
@@ -226,6 +243,7 @@ def apply(
             def plain(differentiable: bool) -> Tensor:
                 tensor = Tensor(None, requires if differentiable else False)
                 tensor.lost = lost
+                tensor.storage.fill = made_of_one_number(table.name, args)
                 return tensor
 
             return plain(True) if table.outputs == "t" else build(table.outputs, plain)
@@ -285,6 +303,7 @@ def apply(
     if node is not None and len(args) == 2 and len(node.edges) == 1:
         place = int(getattr(args[0][0], "node", None) is node.edges[0].node)
         node.beside = place, args[place][0]
+        node.goal = fill_of(args[place][0])
     if table.result == "inplace":
         if isinstance(first, SummaryTensor):
             write_to_all(run, first, site, sources=_sources(node, first.leaves))
@@ -295,7 +314,10 @@ def apply(
             return first if first is not None else Unknown("result")
         if vague and node is None and run.grad_enabled is not False:
             may_require(first)
-        return changed_in_place(run, first, node, requires, saves_result, table.name, site, layer)
+        fill = made_of_one_number(table.name, args)
+        changed = changed_in_place(run, first, node, requires, saves_result, table.name, site, layer)
+        changed.storage.fill = fill
+        return changed
     if node is None and vague and run.grad_enabled is not False and table.result != "detached":
         # What is not known may have a graph of its own: the result may require grad.
         requires = None
@@ -333,6 +355,7 @@ def apply(
                 tensor.among = site if apart else first.among
             elif table.result == "either":
                 tensor.storage.may_be(first.storage)
+                tensor.storage.fill = first.storage.fill
                 tensor.may_view = first.may_view or _leaf_of(first)
         if saves_result and differentiable and node is not None and not node.saved_result:
             node.saved_result = True

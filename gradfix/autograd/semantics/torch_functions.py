@@ -13,7 +13,13 @@ from gradfix.autograd.semantics.adjusting import make_schedule
 from gradfix.autograd.semantics.dispatch import function, inherent_method, package
 from gradfix.autograd.semantics.layers import INPLACE, canonical_module, drops, make_module
 from gradfix.autograd.semantics.names import GRAD_CONTEXTS, MODULE_METHODS
-from gradfix.autograd.semantics.operations import apply, function_row, unknown, weak_update_of_operand
+from gradfix.autograd.semantics.operations import (
+    apply,
+    function_row,
+    made_of_one_number,
+    unknown,
+    weak_update_of_operand,
+)
 from gradfix.autograd.semantics.optimizers import follower, make_optimizer
 from gradfix.autograd.values import (
     NONE,
@@ -130,6 +136,7 @@ def _created(run: Run, call: Call) -> Tensor:
     asked = call.keywords.get("requires_grad")
     wanted: Tri = flag(asked[0], False) if asked is not None else False
     tensor = Tensor()
+    tensor.storage.fill = made_of_one_number(call.name, call.args)
     made_of = [tensor for value in call.values for tensor in tensors_in(value)]
     ending = next((one for one in made_of if one.requires is True), None)
     tensor.lost = run.cut(ending, call.site) if ending is not None else None
