@@ -48,24 +48,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterator
-from types import NoneType
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, Storage, reach
-from gradfix.autograd.intent import fooling
+from gradfix.autograd.graph import Backward, OptimizerState, Step
+from gradfix.autograd.intent import passing_through
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     calls_in,
-    carrying,
-    consumers,
     consuming_again,
     first_step,
-    holding,
     steps,
 )
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.turns import swapped
-from gradfix.autograd.values import Const, Tensor, Value, tensors_in
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
 from gradfix.core.span import Span
 from gradfix.rules import conditional_steps
@@ -104,24 +99,13 @@ def leaks(run: Run) -> dict[Hashable, Leak]:
         if left is not None:
             found[step.site] = left
             continue
-        mine = set(step.optimizer.owned())
         taken = {event: None for held in step.consumed.values() for event, (sure, _) in held.items() if sure}
         events = sorted((e for e in taken if e.loops == step.loops), key=lambda event: event.serial)
-        own = [event for event in events if mine >= event.reached.keys()]
         for event in events:
-            owner = _passing_to(run, event, mine)
-            fools = fooling(run, event)
-            if fools is not None and fools.judge is step.optimizer and fools.judging in events:
-                if not run.grad_read_between(event.serial, step.serial):
-                    found[step.site] = Leak(run, step, event, fools.maker, fools.judging)
-                    break
-            if owner is not None and (judging := _judging(run, own, event, mine, owner)) is not None:
-                stepped_on = first_step(run, event)
-                if stepped_on is not None and stepped_on.serial < judging.serial:
-                    continue  # What is cleared at the wrong moment is misplaced-zero-grad.
-                if not run.grad_read_between(event.serial, step.serial):
-                    found[step.site] = Leak(run, step, event, owner, judging)
-                    break
+            passing = passing_through(run, event, step.optimizer, events)
+            if passing is not None and not run.grad_read_between(event.serial, step.serial):
+                found[step.site] = Leak(run, step, event, passing.maker, passing.own)
+                break
     return found
 
 
@@ -143,85 +127,6 @@ def _left_over(run: Run, step: Step) -> Leak | None:
                 continue
             return Leak(run, step, event, before.optimizer, own)
     return None
-
-
-def _passing_to(run: Run, event: Backward, mine: set[Leaf]) -> OptimizerState | None:
-    """The optimizer of the network to which a loss goes through one of these."""
-    if not event.certain or not event.accumulates or event.failure is not None:
-        return None
-    taking = consumers(run, event)
-    for optimizer in (one.state for one in run.optimizers if one.state in taking):
-        theirs = set(optimizer.owned())
-        if theirs & mine:
-            continue
-        targets = holding(event.visited, theirs)
-        if targets and any(carrying(call, targets) for call in _of(event, mine)):
-            return optimizer
-    return None
-
-
-def _of(event: Backward, leaves: set[Leaf]) -> list[ModuleCall]:
-    """The calls of networks, with these parameters only, that a loss goes through."""
-    return [call for call in calls_in(event.visited) if call.leaves and call.leaves <= leaves]
-
-
-def _judging(
-    run: Run, own: list[Backward], foreign: Backward, mine: set[Leaf], owner: OptimizerState
-) -> Backward | None:
-    """The first of an optimizer's own losses, if one says what the other loss is to its network.
-
-    It takes what the other network says for a constant, or trains what the other loss only maximizes.
-    """
-    networks = {call.module for call in _of(foreign, mine)}
-    maximizes = _compares_with_nothing(foreign, mine)
-    theirs = set(owner.owned())
-    given = {
-        tensor.storage
-        for call in run.module_calls
-        if call.leaves and call.leaves <= theirs and isinstance(call.result, Value)
-        for tensor in tensors_in(call.result)
-        if tensor.storage is not None
-    }
-    cut = {
-        site
-        for _, node, site in run.detached
-        if any(leaf in theirs for below in reach([(node, True)]) for leaf, _, _ in below.leaves)
-    }
-    for event in own:
-        for call in _of(event, mine):
-            if call.module not in networks:
-                continue
-            if maximizes or any(
-                _is_constant(value, given) or _within(place, cut) for place, value in call.operands
-            ):
-                return own[0]
-    return None
-
-
-def _compares_with_nothing(event: Backward, mine: set[Leaf]) -> bool:
-    """Whether a loss is made of what these networks say and of numbers alone: it has no target."""
-    inside = {node for call in _of(event, mine) for node in event.visited if node.call is call}
-    waiting, seen = list(event.roots), set[Node]()
-    while waiting:
-        at = waiting.pop()
-        if at in inside or at in seen:
-            continue
-        seen.add(at)
-        beside = at.beside[1] if at.beside is not None else None
-        if at.call is not None or at.leaves or at.fixed or not isinstance(beside, (Const, NoneType)):
-            return False
-        waiting += [edge.node for edge in at.edges]
-    return bool(inside)
-
-
-def _is_constant(value: object, given: set[Storage]) -> bool:
-    """Whether a value is one of what a network has given, without its graph."""
-    held = tensors_in(value) if isinstance(value, Value) else []
-    return any(isinstance(one, Tensor) and one.node is None and one.storage in given for one in held)
-
-
-def _within(expression: ast.expr, places: set[ast.AST]) -> bool:
-    return not places.isdisjoint(ast.walk(expression))
 
 
 def _finding(program: Program, leak: Leak) -> Finding:
