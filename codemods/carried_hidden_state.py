@@ -48,7 +48,7 @@ from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, earlier_iteration
 from gradfix.autograd.training_step import Program
-from gradfix.autograd.values import Sequence, Tensor, Unknown, Value, tensors_in
+from gradfix.autograd.values import Sequence, Tensor, Unknown, Value, graphs_in, tensors_in
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
 from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
@@ -102,22 +102,17 @@ def crossing(run: Run) -> dict[Hashable, Carried]:
         loop, _ = event.loops[depth]
         loops = event.loops[: depth + 1]
         at_start = run.carried.get((loop, loops), {})
+        brought = run.brought.get((loop, loops), {})
         values = {
             name: value
             for name, value in at_start.items()
-            if any(event.visited.get(node) for node in _brought(value, loops)) and _read_first(loop, name)
+            if any(map(event.visited.get, brought.get(name) or graphs_in([value])))
+            and _read_first(loop, name)
         }
         if values:
             known = found.setdefault(event.site, Carried(run, event, loop, loops, values))
             known.values.update({k: v for k, v in values.items() if k not in known.values})
     return found
-
-
-def _brought(value: Value, loops: LoopContext) -> Iterator[Node]:
-    """The graphs that a value has brought into an iteration: what a list was given in it is none of these."""
-    for tensor in tensors_in(value):
-        if tensor.node is not None and tensor.node.loops[: len(loops)] != loops:
-            yield tensor.node
 
 
 def _read_first(loop: ast.AST, name: str) -> bool:

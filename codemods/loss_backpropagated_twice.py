@@ -40,7 +40,7 @@ from typing import NamedTuple
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.model_ledger import in_common, ledger_of, multiples_of
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, steps
+from gradfix.autograd.trace_queries import backwards, clipped_between, steps
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, RemoveStatement
 from gradfix.core.span import Span
@@ -104,8 +104,10 @@ def _consumed_twice(run: Run, event: Backward) -> Twice | None:
                 s for s, entered in zip(taken, ledger_of(run, calls, taken).steps) if entered == one.step
             )
             # Whoever looks at gradients in between may change them.
-            if not step.doubtful and not run.grad_read_between(calls[one.calls[0].index].serial, step.serial):
-                return Twice(calls[one.calls[0].index], event, step)
+            first = calls[one.calls[0].index]
+            looked_at = run.grad_read_between(first.serial, step.serial)
+            if not (step.doubtful or looked_at or clipped_between(run, first.serial, event.serial)):
+                return Twice(first, event, step)
     return None
 
 

@@ -328,6 +328,8 @@ class Run:
         self.appended: list[Sequence] = []
         self.stored: list[Stored] = []
         """What was put into lists that carries a graph."""
+        self.brought: dict[tuple[ast.AST, LoopContext], dict[str, list[Node]]] = {}
+        """By loop and iteration: the graphs that each variable has brought into it."""
         self.carried: dict[tuple[ast.AST, LoopContext], dict[str, Value]] = {}
         """What carried a graph into each iteration but the first."""
         self.before: dict[tuple[ast.AST, LoopContext], dict[str, Value]] = {}

@@ -121,7 +121,7 @@ NETWORKS: list[Row] = [
     ("Module.requires_grad_", "net.requires_grad_(False); r = net.weight.requires_grad", "False"),
     ("Module.forward", "r = net.forward(data)", "tensor with a graph"),
     ("Module.load_state_dict", "net.load_state_dict({})", "writes"),
-    ("Module.add_module", "chain.add_module('last', nn.Linear(1, 1)); r = len(chain)", "3"),
+    ("Module.add_module", "chain.add_module('last', nn.Linear(1, 1)); r = len(chain)", "3; Replacement"),
     ("Module.append", "layers.append(nn.Linear(3, 1)); r = len(layers)", "2"),
     ("Module.extend", "layers.extend([nn.Linear(3, 1), net]); r = len(layers)", "3"),
     ("Module.update", "named.update({'b': nn.Linear(3, 1)}); r = named['b']", "network"),

@@ -33,6 +33,7 @@ from gradfix.autograd.values import (
     Tensor,
     Unknown,
     Value,
+    graphs_in,
     tensors_in,
 )
 
@@ -107,7 +108,11 @@ def run_loop(
             if watched:
                 run.loops = (*outer, (node, number))
                 if number:
-                    run.carried[node, run.loops] = carried(variables_of_loop(run, node, frame))
+                    values = carried(variables_of_loop(run, node, frame))
+                    run.carried[node, run.loops] = values
+                    run.brought[node, run.loops] = {
+                        name: graphs_in([value]) for name, value in values.items()
+                    }
                 else:
                     run.before[node, outer] = named(before)
             if item is not None and not isinstance(node, ast.While):
