@@ -54,9 +54,11 @@ from gradfix.autograd.graph import Backward, OptimizerState, Step
 from gradfix.autograd.intent import passing_through
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
+    backwards,
     calls_in,
     consuming_again,
     first_step,
+    leading_to,
     steps,
 )
 from gradfix.autograd.training_step import Program
@@ -156,7 +158,12 @@ def _cleared(program: Program, leak: Leak) -> Iterator[Fix]:
         edit = insert(program.statement(leak.own.site), "before", f"{name}.zero_grad()")
         yield Fix("clear the gradients of the other loss first", Effect.CHANGES, (edit,), claim)
     elif not set(leak.meant_for.owned()) & set(leak.step.optimizer.owned()):
-        restricted = only_for(program, leak.foreign, leak.meant_for, calls_in(leak.foreign.visited))
+        mine = set(leak.meant_for.owned())
+        way = leading_to(leak.foreign.visited, mine)
+        later = (b for b in backwards(leak.run) if b.serial > leak.foreign.serial)
+        again = any(not way.isdisjoint(b.visited) for b in later)
+        calls = calls_in(leak.foreign.visited)
+        restricted = only_for(program, leak.foreign, leak.meant_for, calls, needed_again=again)
         if restricted is not None:
             other = receiver(program, leak.foreign)
             words = f"restrict the backward of `{other}` to the parameters of its own optimizer"

@@ -118,6 +118,12 @@ def passing_through(
     if fools is not None and fools.judge is optimizer and fools.judging in events:
         others = (e for e in events if (f := fooling(run, e)) is None or f.judge is not optimizer)
         return Passing(fools.maker, next(others))
+    for other in events:
+        fools = fooling(run, other)
+        if fools is not None and fools.maker is optimizer and fools.judging is event:
+            # What both use cannot be detached for one of them: see undetached-fake for the rest.
+            if not {*calls_in(event.visited)}.isdisjoint(_judged(other, fools)):
+                return Passing(fools.judge, other)
     mine = set(optimizer.owned())
     maker = _maker_behind(run, event, mine)
     own = [one for one in events if mine >= one.reached.keys()]
@@ -132,6 +138,12 @@ def passing_through(
     if step is not None and step.serial < own[0].serial:
         return None  # What is cleared at the wrong moment is misplaced-zero-grad.
     return Passing(maker, own[0])
+
+
+def _judged(event: Backward, fools: Fooling) -> list[ModuleCall]:
+    """The calls of the judge's network that a loss of the maker goes through."""
+    owned = set(fools.judge.owned())
+    return [call for call in calls_in(event.visited) if call.leaves and call.leaves <= owned]
 
 
 def _maker_behind(run: Run, event: Backward, mine: set[Leaf]) -> OptimizerState | None:

@@ -309,11 +309,16 @@ def clearing_place(
 
 
 def only_for(
-    program: Program, backward: Backward, optimizer: OptimizerState, calls: Iterable[ModuleCall] = ()
+    program: Program,
+    backward: Backward,
+    optimizer: OptimizerState,
+    calls: Iterable[ModuleCall] = (),
+    needed_again: bool = False,
 ) -> Edit | None:
     """The edit that gives the gradients of a backward to what an optimizer owns and to nothing else.
 
     They are named by the network among ``calls`` that is all that the optimizer owns, else by the optimizer.
+    ``retain_graph`` goes, unless another backward needs the way to these parameters again.
     """
     site = backward.site
     if not isinstance(site, ast.Call) or line(site) <= 0 or not backward.receivers or len(site.args) > 0:
@@ -330,7 +335,9 @@ def only_for(
         inputs = f'[p for group in {name}.param_groups for p in group["params"]]'
     else:
         return None
-    return ReplaceExpression(Span.of(site), f"{program.segment(site.func)}(inputs={inputs})")
+    again = next((k for k in site.keywords if k.arg == "retain_graph"), None) if needed_again else None
+    kept = f"retain_graph={program.segment(again.value)}, " if again is not None else ""
+    return ReplaceExpression(Span.of(site), f"{program.segment(site.func)}({kept}inputs={inputs})")
 
 
 def constructed(run: Run, optimizer: OptimizerState) -> tuple[int, ...]:
