@@ -47,7 +47,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 
 from gradfix.autograd.cuts import cut_off
-from gradfix.autograd.graph import reach
+from gradfix.autograd.graph import reachable_nodes
 from gradfix.autograd.relevance import Relevance, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import walked_by_any
@@ -200,8 +200,8 @@ def _fix(phase: Phase, torch: str) -> Fix:
 def _survey(program: Program, run: Run) -> Survey:
     found = Survey()
     walked = walked_by_any(run)
-    returned = reach([(node, True) for node in run.returned]).keys()
-    handed = reach([(node, True) for handover in run.handovers for node in handover.graphs]).keys()
+    returned = reachable_nodes([(node, True) for node in run.returned]).keys()
+    handed = reachable_nodes([(node, True) for handover in run.handovers for node in handover.graphs]).keys()
     taken = run.escaped_since(-1) | returned | handed | walked | cut_off(run)
     for chain in {handover.chain: None for handover in run.handovers if handover.network}:
         found.needed.update(_phases(program, run.relevance, chain))

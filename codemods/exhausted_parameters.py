@@ -36,7 +36,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Clip, Exhausted
+from gradfix.autograd.graph import Clip, ExhaustedParameters
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import of_kind
 from gradfix.autograd.training_step import Elsewhere, Program
@@ -55,11 +55,11 @@ def find(program: Program) -> Iterator[Finding]:
                 yield _finding(program, event)
 
 
-def used_again(run: Run) -> dict[Hashable, Exhausted]:
+def used_again(run: Run) -> dict[Hashable, ExhaustedParameters]:
     """The second uses of generators of parameters."""
     clipping = {clip.site for clip in of_kind(run, Clip)}
-    found: dict[Hashable, Exhausted] = {}
-    for event in of_kind(run, Exhausted):
+    found: dict[Hashable, ExhaustedParameters] = {}
+    for event in of_kind(run, ExhaustedParameters):
         if event.optimizer or event.loops or event.site in clipping:
             found.setdefault(event.site, event)
     return found
@@ -74,7 +74,7 @@ def _at_once(program: Program, site: ast.AST) -> bool:
     return not isinstance(lazy, ast.GeneratorExp) or isinstance(program.parent(lazy), ast.Call)
 
 
-def _finding(program: Program, event: Exhausted) -> Finding:
+def _finding(program: Program, event: ExhaustedParameters) -> Finding:
     made, site = event.made, event.site
     assert isinstance(site, (ast.expr, ast.stmt)) and isinstance(made, (ast.expr, ast.stmt))
     notes = []
@@ -94,7 +94,7 @@ def _finding(program: Program, event: Exhausted) -> Finding:
     )
 
 
-def _fixes(program: Program, event: Exhausted) -> tuple[Fix, ...]:
+def _fixes(program: Program, event: ExhaustedParameters) -> tuple[Fix, ...]:
     made = event.made
     try:
         statement = program.statement(made)

@@ -46,7 +46,7 @@ import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
+from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reachable_nodes
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.autograd.training_step import Elsewhere, Program
@@ -108,7 +108,11 @@ def taken_for_leaf(run: Run) -> dict[Hashable, NonLeaf]:
     """By place: where something computed is listed for an optimizer, or its gradient is asked for."""
     found: dict[Hashable, NonLeaf] = {}
     kept = run.retaining | run.hooked
-    passed = [b for b in backwards(run) if b.accumulates and b.certain and b.failure is None and not b.caught]
+    passed = [
+        b
+        for b in backwards(run)
+        if b.accumulates and b.certain and b.failure is None and not b.error_expected
+    ]
     for event in of_kind(run, NonLeaf):
         node = event.node
         if node in kept or node.op.rpartition(".")[2] in SAME_TYPE or node.foreign or node.opaque:
@@ -265,7 +269,7 @@ def _without_asking(program: Program, call: ast.Call) -> str | None:
 
 def _leaves(event: NonLeaf) -> dict[Leaf, bool]:
     """What something is computed of."""
-    graph = reach([(event.node, True)])
+    graph = reachable_nodes([(event.node, True)])
     return {leaf: sure and certain for n, sure in graph.items() for leaf, certain, _ in n.leaves}
 
 

@@ -50,7 +50,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Change, Leaf, Node, reach
+from gradfix.autograd.graph import InPlaceChange, Leaf, Node, reachable_nodes
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import refused
@@ -76,7 +76,7 @@ class Written:
     """A leaf that is written in place."""
 
     run: Run
-    change: Change
+    change: InPlaceChange
 
     @property
     def leaves(self) -> list[Leaf]:
@@ -203,7 +203,7 @@ def _without_graph(written: Written) -> bool:
     sources = written.change.sources
     if not sources:
         return True
-    nodes = reach([(one, True) for one in sources if isinstance(one, Node)])
+    nodes = reachable_nodes([(one, True) for one in sources if isinstance(one, Node)])
     leaves = {leaf for node in nodes for leaf, _, _ in node.leaves}
     leaves |= {one for one in sources if isinstance(one, Leaf)}
     optimizers = [one.state.owned() for one in written.run.optimizers]

@@ -48,15 +48,15 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, Storage, reach
+from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, Storage, reachable_nodes
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     calls_in,
-    carrying,
     consumers,
     consuming_again,
     first_step,
-    holding,
+    operands_reaching,
+    passing_gradient_to,
     steps,
 )
 from gradfix.autograd.training_step import Program
@@ -145,8 +145,8 @@ def _passing_to(run: Run, event: Backward, mine: set[Leaf]) -> OptimizerState | 
         theirs = set(optimizer.owned())
         if theirs & mine:
             continue
-        targets = holding(event.visited, theirs)
-        if targets and any(carrying(call, targets) for call in _of(event, mine)):
+        targets = passing_gradient_to(event.visited, theirs)
+        if targets and any(operands_reaching(call, targets) for call in _of(event, mine)):
             return optimizer
     return None
 
@@ -172,7 +172,7 @@ def _judging(
     cut = {
         site
         for _, node, site in run.detached
-        if any(leaf in theirs for below in reach([(node, True)]) for leaf, _, _ in below.leaves)
+        if any(leaf in theirs for below in reachable_nodes([(node, True)]) for leaf, _, _ in below.leaves)
     }
     for event in own:
         for call in _of(event, mine):

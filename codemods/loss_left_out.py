@@ -35,7 +35,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, Node, OptimizerState, reach
+from gradfix.autograd.graph import Backward, Node, OptimizerState, reachable_nodes
 from gradfix.autograd.model_ledger import SUMS, operation, summands, terms_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, first_step
@@ -89,7 +89,7 @@ def left_out(run: Run) -> dict[Hashable, LeftOut]:
         terms = summands(whole)
         if known is None:
             handed_out = [(node, True) for node in run.returned]
-            known = walked | run.escaped_since(-1) | set(reach(handed_out))
+            known = walked | run.escaped_since(-1) | set(reachable_nodes(handed_out))
         for backward, mine, optimizer in trained:
             if mine.keys().isdisjoint(terms) or backward.loops != whole.loops:
                 continue

@@ -44,7 +44,7 @@ import ast
 from collections.abc import Iterator
 
 from gradfix.autograd.cuts import Graphless, graphless
-from gradfix.autograd.graph import Cut, Leaf
+from gradfix.autograd.graph import GraphEnd, Leaf
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression
 from gradfix.core.span import Span
@@ -104,7 +104,7 @@ def _sites(one: Graphless) -> set[ast.AST]:
     return {site for cut in one.cuts for site in cut.sites}
 
 
-def _ending(program: Program, cut: Cut) -> str:
+def _ending(program: Program, cut: GraphEnd) -> str:
     if not cut.recorded:
         return "this is computed with gradients disabled"
     of = _operand(cut.site)
@@ -160,7 +160,7 @@ def _fixes(program: Program, one: Graphless) -> tuple[Fix, ...]:
     return offered([Fix(words, Effect.REPAIRS, tuple(edits), claim)])
 
 
-def _restored(program: Program, cut: Cut) -> list[Edit] | None:
+def _restored(program: Program, cut: GraphEnd) -> list[Edit] | None:
     """The edits by which a graph goes on where it ended; None where more than one remedy is at hand."""
     if not cut.recorded:
         return None
@@ -168,7 +168,7 @@ def _restored(program: Program, cut: Cut) -> list[Edit] | None:
     for site in cut.sites:
         if line(site) <= 0 or not isinstance(site, ast.expr):
             return None
-        text = _going_on(program, site, code, cut.listed)
+        text = _going_on(program, site, code, cut.from_list)
         if text is None:
             return None
         code[site] = text

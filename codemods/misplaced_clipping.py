@@ -55,7 +55,7 @@ from typing import Literal
 
 from gradfix.autograd.graph import Backward, Clip, Leaf, LoopContext, OptimizerState, Step, Unscale, ZeroGrad
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, between, of_kind, steps, zeros
+from gradfix.autograd.trace_queries import backwards, between, gradient_clears, of_kind, steps
 from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.values import Optimizer
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
@@ -219,7 +219,7 @@ def _dropped(run: Run, leaf: Leaf, backward: Backward, until: float = math.inf, 
     """Whether what a backward has given to a parameter is cleared before some moment."""
     return any(
         backward in zero.dropped.get(leaf, ()) or (_all(run, zero) and backward.serial < zero.serial)
-        for zero in between(zeros(run), since, until)
+        for zero in between(gradient_clears(run), since, until)
     )
 
 
@@ -253,7 +253,7 @@ def _pending(run: Run, clip: Clip, held: Held) -> bool:
     """
     loops = _loops(run, clip)
     first = next((s.serial for s in steps(run) if s.loops == loops), 0)
-    fresh = [z for z in zeros(run) if z.loops == loops and z.serial < first]
+    fresh = [z for z in gradient_clears(run) if z.loops == loops and z.serial < first]
     return any(
         not _dropped(run, leaf, backward, since=clip.serial)
         for leaf, entries in held.items()

@@ -35,7 +35,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Step, Update
+from gradfix.autograd.graph import ScalerUpdate, Step
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import of_kind, steps
 from gradfix.autograd.training_step import Elsewhere, Program
@@ -73,8 +73,8 @@ def _scales(run: Run) -> bool:
 def not_updated(run: Run) -> dict[Hashable, Outdated]:
     """Steps through a scaler after which it steps the same optimizer again, with no update in between."""
     found: dict[Hashable, Outdated] = {}
-    updates: dict[object, list[Update]] = {}
-    for update in of_kind(run, Update):
+    updates: dict[object, list[ScalerUpdate]] = {}
+    for update in of_kind(run, ScalerUpdate):
         updates.setdefault(update.scaler, []).append(update)
     scaling = [s for s in steps(run) if s.scaler is not None and _is_scaler(run, s)]
     reported: set[object] = set()

@@ -38,7 +38,7 @@ from collections.abc import Iterator
 
 from gradfix.autograd.graph import ZeroGrad
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, steps, zeros
+from gradfix.autograd.trace_queries import backwards, gradient_clears, steps
 from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Severity
 from gradfix.core.span import Span
@@ -71,7 +71,7 @@ def _leaks(entry: EntryPoint, one: Waiting) -> bool:
         mine = [s for s in steps(run) if s.optimizer.created is optimizer.created]
         if any(s.site is not one.step.site for s in mine) or run.external_optimizers or run.grad_reads:
             return False
-        for zero in zeros(run):
+        for zero in gradient_clears(run):
             within = any(loop is one.loop for loop, _ in zero.loops)
             if (zero.loops and not within) or (within and _begins_clean(run, one, zero)):
                 return False

@@ -92,14 +92,14 @@ def recreated(run: Run) -> dict[Hashable, Recreated]:
         one = _anew(run, step)
         if one is not None:
             found.setdefault(step.site, one)
-        elif step.optimizer.like is not step.optimizer:
+        elif step.optimizer.original is not step.optimizer:
             refuted.add(step.site)
     return {site: one for site, one in found.items() if site not in refuted}
 
 
 def _anew(run: Run, step: Step) -> Recreated | None:
     """What a step shows, if its optimizer has replaced another one that stepped as well."""
-    state, first = step.optimizer, step.optimizer.like
+    state, first = step.optimizer, step.optimizer.original
     if state is first or not first.steps or not state.in_view:
         return None
     if not _keeps(state) or not state.loops or len(step.loops) > len(state.loops) + 1 or run.thawed:

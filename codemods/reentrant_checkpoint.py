@@ -32,7 +32,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Checkpoint, OptimizerState
+from gradfix.autograd.graph import OptimizerState, ReentrantCheckpoint
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import of_kind, steps
 from gradfix.autograd.training_step import Program
@@ -44,7 +44,7 @@ from gradfix.rules.edits import line, note, offered, shown, stepped, with_argume
 class Untrained(NamedTuple):
     """Layers that get no gradient, and the optimizer that owns them."""
 
-    event: Checkpoint
+    event: ReentrantCheckpoint
     optimizer: OptimizerState
 
 
@@ -60,7 +60,7 @@ def without_gradients(run: Run) -> dict[Hashable, Untrained]:
     """By place: the checkpoints on data of layers that are to be trained."""
     found: dict[Hashable, Untrained] = {}
     stepping = dict.fromkeys(step.optimizer for step in steps(run))
-    for event in of_kind(run, Checkpoint):
+    for event in of_kind(run, ReentrantCheckpoint):
         trained = {leaf for leaf in event.leaves if leaf.requires is True and not leaf.unknown_grad}
         for optimizer in stepping:
             if not trained.isdisjoint(optimizer.owned()):

@@ -34,7 +34,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
+from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reachable_nodes
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.autograd.training_step import Program
@@ -95,7 +95,7 @@ def graphs_outside(run: Run) -> dict[Hashable, Outside]:
         older = [n for n in event.visited if len(n.loops) <= depth and n.loops == event.loops[: len(n.loops)]]
         if not taken.isdisjoint(older):
             continue  # It is meant to be trained, and is no leaf: see gradient-of-non-leaf.
-        leaves = {leaf: None for n in reach([(n, True) for n in older]) for leaf, _, _ in n.leaves}
+        leaves = {leaf: None for n in reachable_nodes([(n, True) for n in older]) for leaf, _, _ in n.leaves}
         found.setdefault(event.site, Outside(run, event, list(leaves)))
     return found
 

@@ -67,22 +67,22 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import is_
 
-from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node, Step, parting, reach
+from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node, Step, first_divergence, reachable_nodes
 from gradfix.autograd.model_ledger import operation
 from gradfix.autograd.relevance import suites, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
-    awaited,
     backwards,
     between,
     calls_in,
-    carrying,
     detached_code,
     earlier_iteration,
+    gradient_clears,
     leading_to,
-    owner,
+    operands_reaching,
+    optimizer_of_loss,
+    step_follows,
     steps,
-    zeros,
 )
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
@@ -99,7 +99,7 @@ from gradfix.core.codemod import (
     Way,
 )
 from gradfix.core.span import Span
-from gradfix.rules.diagnosis import Diagnosis, diagnose, feeding, stale_step
+from gradfix.rules.diagnosis import Diagnosis, diagnose, leak_path, stale_step
 from gradfix.rules.edits import (
     constructed,
     detach_at,
@@ -151,7 +151,7 @@ class Stale:
         if self.target is not None:
             return ()  # To repeat it would train the estimates by what they say of later states.
         own = self.event.site, self.step.site
-        for places in dict.fromkeys([own, parting(self.event, self.step)]):
+        for places in dict.fromkeys([own, first_divergence(self.event, self.step)]):
             self.at, self.step_at = places
             if found := offered(_fixes(program, self)):
                 return found
@@ -195,7 +195,7 @@ def stale(run: Run) -> dict[Hashable, Stale]:
             using = {n.call for n in old if any(leaf in moved for _, _, leaf in n.saved)}
             calls = [c for c in calls if c in using] or calls
             one = Stale(run, event, step, calls)
-            found.setdefault(parting(event, step)[0], one)
+            found.setdefault(first_divergence(event, step)[0], one)
     return found
 
 
@@ -239,7 +239,7 @@ def silenced(run: Run) -> dict[Hashable, Stale]:
         event = next((b for b in between(backwards(run), serial) if b.loops == node.loops), None)
         if event is None or event.failure is not None or not event.certain:
             continue
-        mine = owner(run, event)
+        mine = optimizer_of_loss(run, event)
         call = node.call
         if mine is None or call is None or not call.operands or call.loops != event.loops:
             continue
@@ -247,7 +247,7 @@ def silenced(run: Run) -> dict[Hashable, Stale]:
         feeds = {
             leaf
             for _, value in call.operands
-            for n in reach([(t.node, True) for t in tensors_in(value) if t.node])  # type: ignore[arg-type]
+            for n in reachable_nodes([(t.node, True) for t in tensors_in(value) if t.node])  # type: ignore[arg-type]
             for leaf, _, _ in n.leaves
         }
         moved = [
@@ -292,7 +292,7 @@ def cut_off(run: Run) -> dict[Hashable, Stale]:
             last = event
         if not isinstance(event, Step) or last is None or last.loops != event.loops or event.doubtful:
             continue
-        nothing = not event.consumed and event.empty and event.optimizer.groups_known
+        nothing = not event.consumed and event.without_gradient and event.optimizer.groups_known
         if not nothing:
             refuted.add(last.site)
             continue
@@ -407,7 +407,7 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     plan = _former(program, one)
     if plan is not None:
         # As it is, the loss teaches nothing as long as the two are equal.
-        others = [o.state for o in one.run.optimizers if o.state is not owner(one.run, one.event)]
+        others = [o.state for o in one.run.optimizers if o.state is not optimizer_of_loss(one.run, one.event)]
         unchanged = tuple(number for state in others for number in constructed(one.run, state))
         # Of other data, the original's own graph has another gradient: which one is meant, its author knows.
         effect = one.effect if _all_repeated(one) else Effect.CHANGES
@@ -436,7 +436,7 @@ def _carried_out(
     event = one.event
     failure = event.failure
     kind = failure.kind if failure is not None and failure.kind != "E4" else None
-    mine = owner(one.run, event)
+    mine = optimizer_of_loss(one.run, event)
     claim = Claim(
         kind,
         line(event.site) if kind else None,
@@ -479,7 +479,7 @@ def _step_later(program: Program, one: Stale) -> Iterator[Fix]:
     event, step = one.event, one.step
     if event.failure is None or event.failure.kind != "E2" or step.loops != event.loops:
         return
-    if awaited(one.run, event) or any(event in c for s in steps(one.run) for c in s.consumed.values()):
+    if step_follows(one.run, event) or any(event in c for s in steps(one.run) for c in s.consumed.values()):
         return
     mine = set(step.optimizer.owned())
     once = sum(s.loops == event.loops for s in step.optimizer.steps) == 1
@@ -497,7 +497,7 @@ def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
     The second backward is told whose gradients it is for, where it would add to those that wait for the step.
     """
     run, event, step = one.run, one.event, one.step
-    mine = owner(run, event)
+    mine = optimizer_of_loss(run, event)
     if event.failure is None or event.failure.kind != "E2" or step.loops != event.loops or mine is None:
         return
     assert isinstance(event.site, ast.Call)
@@ -517,7 +517,11 @@ def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
         or isinstance(second, (ast.For, ast.While))
         or sum(s.loops == event.loops for s in step.optimizer.steps) != 1
         or _other_steps(one)
-        or any(leaf in waiting for z in between(zeros(run), step.serial, event.serial) for leaf in z.leaves)
+        or any(
+            leaf in waiting
+            for z in between(gradient_clears(run), step.serial, event.serial)
+            for leaf in z.leaves
+        )
         or any(waiting & set(b.reached) for b in between(backwards(run), step.serial, event.serial))
         or any(c.leaves & waiting and c.serial > step.serial for c in calls_in(event.visited))
     ):
@@ -738,7 +742,7 @@ def _in_ratio(event: Backward, node: Node, edge: Edge, now: list[ModuleCall]) ->
     if not all(_is_log_probability(operand.node) for operand in node.edges):
         return False
     above = [one for one in event.visited if any(e.node is node for e in one.edges)]
-    old, new = (calls_in(reach([(e.node, True)])) for e in (edge, node.edges[0]))
+    old, new = (calls_in(reachable_nodes([(e.node, True)])) for e in (edge, node.edges[0]))
     modules = {call.module for call in new if call in now}
     return (
         bool(above) and all(operation(one) == "exp" for one in above) and {c.module for c in old} == modules
@@ -814,7 +818,7 @@ def _constant_weight(program: Program, one: Stale) -> Plan | None:
     leads to is no part of what the loss's optimizer owns, and was not cut off from it by a detach.
     """
     event = one.event
-    mine = owner(one.run, event)
+    mine = optimizer_of_loss(one.run, event)
     if mine is None or mine is one.step.optimizer:
         return None
     if any(_without_detach(e) is not None for c in one.calls for e, _ in c.operands):
@@ -857,7 +861,7 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
     A discriminator's loss that reuses the prediction of the generator's loss, after the generator's step.
     """
     event = one.event
-    fed = feeding(one.run, event)
+    fed = leak_path(one.run, event)
     if fed is None or not fed[1] & set(one.step.optimizer.owned()):
         return None
     mine, foreign, targets = fed
@@ -868,7 +872,7 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
     for call in calls_in(event.visited):
         if not call.leaves & own or call.leaves & foreign or call.serial > one.step.serial:
             continue
-        operands = carrying(call, targets)
+        operands = operands_reaching(call, targets)
         if not operands:
             continue
         made = program.statement(call.site)
@@ -879,7 +883,7 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
             (
                 n
                 for n in event.visited
-                if n.serial > one.step.serial and any(m in nodes for m in reach([(n, True)]))
+                if n.serial > one.step.serial and any(m in nodes for m in reachable_nodes([(n, True)]))
             ),
         )
         pairs = _bindings(made)
@@ -1033,7 +1037,7 @@ def _detach(program: Program, one: Stale, others: set[Node]) -> list[Edit]:
         for expression, value in call.operands:
             assert isinstance(value, Value)
             roots = [(t.node, True) for t in tensors_in(value) if t.node is not None]
-            leaves = {leaf for n in reach(roots) for leaf, _, _ in n.leaves}
+            leaves = {leaf for n in reachable_nodes(roots) for leaf, _, _ in n.leaves}
             # Data that requires grad is nobody's to train: a detach of it would only puzzle.
             if leaves & trained - moved:
                 code = detached_code(program.segment(expression), expression, value)

@@ -87,7 +87,7 @@ def again(run: Run) -> dict[Hashable, Again]:
 
 def _alike(one: OptimizerState, other: OptimizerState) -> bool:
     """Whether it is the same optimizer, or another one of all parameters of the same networks."""
-    if one.wholes is None or other.wholes is None:
+    if one.whole_networks is None or other.whole_networks is None:
         return one is other
     return set(one.owned()) == set(other.owned())
 

@@ -33,7 +33,7 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, owner
+from gradfix.autograd.trace_queries import backwards, optimizer_of_loss
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
@@ -56,7 +56,7 @@ def trained(run: Run) -> dict[Hashable, TrainedTarget]:
 
 def _finding(program: Program, one: TrainedTarget) -> Finding:
     loss, target = receiver(program, one.backward), shown(program, one.target)
-    optimizer = owner(one.run, one.backward)
+    optimizer = optimizer_of_loss(one.run, one.backward)
     who = (stepped(program, optimizer) if optimizer is not None else None) or "its optimizer"
     shared = "the target is not detached, and gets gradients too"
     notes = [note(one.call.site, f"`{target}` is computed here by the network that is trained")]
@@ -80,6 +80,6 @@ def _fixes(program: Program, one: TrainedTarget) -> Iterator[Fix]:
         prediction = one.detached.func.value
         edits.append(ReplaceExpression(Span.of(one.detached), program.segment(prediction)))
         what += f" instead of `{shown(program, prediction)}`"
-    others = [o.state for o in one.run.optimizers if o.state is not owner(one.run, one.backward)]
+    others = [o.state for o in one.run.optimizers if o.state is not optimizer_of_loss(one.run, one.backward)]
     unchanged = tuple(number for state in others for number in constructed(one.run, state))
     yield Fix(what, Effect.CHANGES, tuple(edits), Claim(unchanged=unchanged, losses="rerouted"))

@@ -43,7 +43,15 @@ import ast
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.graph import Backward, Change, Leaf, ModuleCall, Node, OptimizerState, reach
+from gradfix.autograd.graph import (
+    Backward,
+    InPlaceChange,
+    Leaf,
+    ModuleCall,
+    Node,
+    OptimizerState,
+    reachable_nodes,
+)
 from gradfix.autograd.model_ledger import operation
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
@@ -51,9 +59,9 @@ from gradfix.autograd.trace_queries import (
     calls_in,
     detached_code,
     first_step,
+    gradient_clears,
     steps,
     steps_in,
-    zeros,
 )
 from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor
@@ -164,10 +172,10 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
             one.trained_before = one.trained_before or not call.leaves.isdisjoint(owned - idle_owned)
             one.calls.setdefault(call.site, call)
             one.alone = one.alone or first_step(run, event) is None
-            behind = {leaf for node in reach(inside[call]) for leaf, _, _ in node.leaves}
+            behind = {leaf for node in reachable_nodes(inside[call]) for leaf, _, _ in node.leaves}
             one.leads_on = one.leads_on or call in needed or not behind <= call.leaves
             one.sibling = one.sibling or _sibling(call, event, trained)
-    cleared = {leaf for zero in zeros(run) for leaf in zero.leaves}
+    cleared = {leaf for zero in gradient_clears(run) for leaf in zero.leaves}
     return {
         one.first.site: one
         for one in found.values()
@@ -230,7 +238,7 @@ def _may_be_forgotten(found: Wasted) -> bool:
     """
     if found.leads_on or found.first.training is False or any(leaf.copied for leaf in found.first.leaves):
         return False
-    changes = {e for leaf in found.first.leaves for e in leaf.storage.history if isinstance(e, Change)}
+    changes = {e for leaf in found.first.leaves for e in leaf.storage.history if isinstance(e, InPlaceChange)}
     if any(change.loops for change in changes):
         return False
     inside = {node for node in found.backward.visited if node.call in found.calls.values()}
@@ -262,7 +270,7 @@ def _fed(event: Backward, start: Node) -> bool:
 
 
 def _are_written(weights: Iterable[Leaf]) -> bool:
-    return any(isinstance(event, Change) for leaf in weights for event in leaf.storage.history)
+    return any(isinstance(event, InPlaceChange) for leaf in weights for event in leaf.storage.history)
 
 
 def _finding(program: Program, found: Wasted) -> Finding:

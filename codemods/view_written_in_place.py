@@ -36,7 +36,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Change
+from gradfix.autograd.graph import InPlaceChange
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import refused
@@ -56,7 +56,7 @@ class Written:
     """A view that is written in place."""
 
     run: Run
-    change: Change
+    change: InPlaceChange
 
     @property
     def view(self) -> Tensor:

@@ -11,7 +11,7 @@ import pytest
 from cases import CASES, FIXTURES, Case
 from ledgers import differences
 
-from gradfix.autograd.graph import Backward, Change
+from gradfix.autograd.graph import Backward, InPlaceChange
 from gradfix.autograd.training_step import analyze
 from gradfix.pipeline import analysis, driver
 from gradfix.pipeline.driver import Options, RequestedOptions
@@ -71,7 +71,7 @@ def first_error(path: Path) -> tuple[str, int] | None:
         assert isinstance(site, (ast.expr, ast.stmt))
         if isinstance(event, Backward) and event.failure is not None and event.certain:
             return event.failure.kind, site.lineno
-        if isinstance(event, Change) and event.failure is not None:
+        if isinstance(event, InPlaceChange) and event.failure is not None:
             return event.failure.kind, site.lineno
     return None
 

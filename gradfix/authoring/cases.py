@@ -240,14 +240,14 @@ def judged(case: Case, options: Options) -> Judged:
 
 def _predicted(parsed: Source) -> tuple[str, int] | None:
     """The error of autograd that the model predicts for a run from the top."""
-    from gradfix.autograd.graph import Backward, Change
+    from gradfix.autograd.graph import Backward, InPlaceChange
     from gradfix.autograd.training_step import analyze
 
     program = analyze(parsed.tree, parsed.text, Path(parsed.path))
     try:
         for event in program.entries[0].usual.events if program.entries else ():
-            raising = isinstance(event, Change) or (isinstance(event, Backward) and event.certain)
-            failure = event.failure if isinstance(event, (Backward, Change)) and raising else None
+            raising = isinstance(event, InPlaceChange) or (isinstance(event, Backward) and event.certain)
+            failure = event.failure if isinstance(event, (Backward, InPlaceChange)) and raising else None
             if failure is not None and isinstance(event.site, (ast.expr, ast.stmt)):
                 return failure.kind, event.site.lineno
         return None

@@ -73,7 +73,7 @@ def _endangered(entries: list[EntryPoint], further: bool) -> set[tuple[str, str]
                 if any(
                     node.freed_by is not None
                     and node.freed_by.serial < event.serial
-                    and node.saves is not False
+                    and node.raises_when_freed is not False
                     for node in event.visited
                 ):
                     found.add((entry.name, ", ".join(ast.unparse(r) for r in event.receivers)))

@@ -21,12 +21,12 @@ from typing import TypeVar
 
 from gradfix.autograd import callers, imports
 from gradfix.autograd.arguments import Argument, Call
-from gradfix.autograd.graph import Backward, Change, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.graph import Backward, InPlaceChange, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.imports import LocalModule
 from gradfix.autograd.interpreter.contexts import exhaust
-from gradfix.autograd.interpreter.loops import carried, named
+from gradfix.autograd.interpreter.loops import carried, values_by_path
 from gradfix.autograd.parameters import set_mode
-from gradfix.autograd.relevance import Definition, Relevance, backwards_in, children, suites, walk
+from gradfix.autograd.relevance import FunctionDefinition, Relevance, backwards_in, children, suites, walk
 from gradfix.autograd.run import (
     Alternative,
     BudgetExceeded,
@@ -43,16 +43,16 @@ from gradfix.autograd.values import (
     Const,
     Defining,
     Definitions,
-    External,
     Frame,
     Function,
+    ImportedName,
     Instance,
     Mapping,
     Module,
     Optimizer,
+    PendingGenerator,
     Sequence,
-    Static,
-    Suspended,
+    StaticOrClassMethod,
     Tensor,
     Unknown,
     Value,
@@ -461,7 +461,7 @@ def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey]
 
         def start(
             run: Run,
-            definition: Definition = definition,
+            definition: FunctionDefinition = definition,
             surroundings: Surroundings = surroundings,
             otherwise: bool = definition in entered,
         ) -> None:
@@ -498,8 +498,10 @@ def called(program: Program, relevance: Relevance, messages: list[str]) -> Itera
     relevance.cleared_elsewhere = cache(partial(callers.clears, path))
     entry: EntryPoint | None = None
     offered = 0
-    starts: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
-    starts += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, Definition)]
+    starts: list[tuple[LocalModule, FunctionDefinition | None]] = [
+        (script, None) for script in scripts[:SCRIPTS]
+    ]
+    starts += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, FunctionDefinition)]
     allowance = Allowance(LED_IN)
     program.allowances.append(allowance)
     for script, function in starts:
@@ -513,7 +515,9 @@ def called(program: Program, relevance: Relevance, messages: list[str]) -> Itera
                 continue
             offered += 1
 
-        def start(run: Run, script: LocalModule = script, function: Definition | None = function) -> None:
+        def start(
+            run: Run, script: LocalModule = script, function: FunctionDefinition | None = function
+        ) -> None:
             run_script(run, program.tree, path, script, function)
 
         run_from = partial(
@@ -530,10 +534,10 @@ def called(program: Program, relevance: Relevance, messages: list[str]) -> Itera
         )
         one = run_from()
         if not _trains_here(one):
-            parsed = any(run.parsed for run in one.runs)
+            parsed = any(run.options_read for run in one.runs)
             one.release()
             # What evaluates or goes on from a file may come first where every option is given.
-            one = run_from(unset=True) if parsed else one
+            one = run_from(default_options=True) if parsed else one
         if not _trains_here(one):
             one.release()
             continue
@@ -547,11 +551,11 @@ def called(program: Program, relevance: Relevance, messages: list[str]) -> Itera
 
 def _wrong_turn(run: Run) -> ast.AST | None:
     """The guess that led to an exception before anything was trained, or ruled out whatever trains."""
-    avoided = run.scenario.avoided
+    revised_guesses = run.scenario.revised_guesses
     trains = any(isinstance(event, Backward) for event in run.events)
-    if len(avoided) == WRONG_TURNS or trains or run.refused_write:
+    if len(revised_guesses) == WRONG_TURNS or trains or run.refused_write:
         return None
-    return next((site for site in (*run.refused[-1:], *run.precluding) if site not in avoided), None)
+    return next((site for site in (*run.refused[-1:], *run.precluding) if site not in revised_guesses), None)
 
 
 def _trains_here(entry: EntryPoint) -> bool:
@@ -564,14 +568,14 @@ def _trains_here(entry: EntryPoint) -> bool:
 
 
 def run_script(
-    run: Run, tree: ast.Module, path: str, script: LocalModule, function: Definition | None = None
+    run: Run, tree: ast.Module, path: str, script: LocalModule, function: FunctionDefinition | None = None
 ) -> None:
     """Run a script from the top that imports the file at hand, or import it and call a ``function`` of it."""
     run.modules[path] = run.globals
-    run.globals.variables["__name__"] = External(os.path.basename(path))
+    run.globals.variables["__name__"] = ImportedName(os.path.basename(path))
     run.top = Frame(None, None)
     run.top.origin = script.path
-    run.block(
+    run.execute_block(
         [s for s in tree.body if isinstance(s, imports.EXECUTED) and not imports.main_guard(s)], run.globals
     )
     run.top.variables["__name__"] = Const("__main__")
@@ -582,15 +586,15 @@ def run_script(
     defining: list[ast.stmt] = [
         s for s in script.tree.body if isinstance(s, imports.EXECUTED) and not imports.main_guard(s)
     ]
-    run.block(defining, run.top)
+    run.execute_block(defining, run.top)
     value = run.top.variables.get(function.name)
     if isinstance(value, Function):
         call_function(run, value, Call([], {}, function))
 
 
-def entry_points(tree: ast.Module, relevance: Relevance) -> list[Definition]:
+def entry_points(tree: ast.Module, relevance: Relevance) -> list[FunctionDefinition]:
     """Functions and methods that differentiate, those first that nothing in the file mentions."""
-    found: list[Definition] = []
+    found: list[FunctionDefinition] = []
     for statement in tree.body:
         body = statement.body if isinstance(statement, ast.ClassDef) else [statement]
         found += [
@@ -612,18 +616,18 @@ def explore(
     budget: int,
     allowance: Allowance,
     main: Run | None = None,
-    unset: bool = False,
+    default_options: bool = False,
     alone: bool = False,
     otherwise: Callable[[Run], None] | None = None,
 ) -> EntryPoint:
     """Make the main run (only that, if ``alone``) and the runs that decide undecided conditions the other
     way.
 
-    If ``unset`` is true, or a ``main`` run is given, all command-line options have their defaults. One more
-    run is started by ``otherwise`` in place of ``start``.
+    If ``default_options`` is true, or a ``main`` run is given, all command-line options have their defaults.
+    One more run is started by ``otherwise`` in place of ``start``.
     """
     entry = EntryPoint(name, node)
-    unset = unset or main is not None
+    default_options = default_options or main is not None
 
     def make(scenario: Scenario, start: Callable[[Run], None] = start) -> Run:
         granted = min(budget, allowance.left)
@@ -654,11 +658,11 @@ def explore(
         allowance.left -= granted - max(run.budget, 0)
         return run
 
-    main = main or make(Scenario(unset=unset))
+    main = main or make(Scenario(default_options=default_options))
     while (wrong := _wrong_turn(main)) is not None:
-        avoided = main.scenario.avoided | {wrong}
+        revised_guesses = main.scenario.revised_guesses | {wrong}
         main.release()
-        main = make(Scenario(unset=unset, avoided=avoided))
+        main = make(Scenario(default_options=default_options, revised_guesses=revised_guesses))
     entry.runs.append(main)
     if alone:
         return entry
@@ -670,22 +674,28 @@ def explore(
     def opposite() -> Run:
         # Of a single condition it is known what the other answer is about.
         single = worth if len(worth) == 1 else []
-        run = make(Scenario(bool(single), single, main, unset))
+        run = make(Scenario(bool(single), single, main, default_options))
         if not run.refused or any(isinstance(event, Backward) for event in run.events):
             return run
         # ``else: raise``: all of several kinds were refused. The last one is what no other run has asked for.
         *others, last = run.refused
-        avoided = run.scenario.avoided | {last}
-        entry.pending.append(lambda: make(Scenario(bool(single), single, main, unset, avoided)))
+        revised_guesses = run.scenario.revised_guesses | {last}
+        entry.pending.append(
+            lambda: make(Scenario(bool(single), single, main, default_options, revised_guesses))
+        )
         run.release()
-        return make(Scenario(True, others, main, unset))
+        return make(Scenario(True, others, main, default_options))
 
-    optional = [] if unset or main.inside else [site for site in worth if site in main.optional]
-    departs = not main.departed.isdisjoint(optional)
+    optional = (
+        []
+        if default_options or main.called_from_outside
+        else [site for site in worth if site in main.optional]
+    )
+    departs = not main.changed_by_options.isdisjoint(optional)
     if departs and not _may_raise(main):
         optional, departs = [], False
     if optional:
-        without = cache(lambda: make(Scenario(first=main, unset=True)))
+        without = cache(lambda: make(Scenario(main_run=main, default_options=True)))
         entry.bare = cache(
             lambda: explore(name, node, relevance, start, messages, origin, budget, allowance, without())
         )
@@ -694,7 +704,7 @@ def explore(
         # It is another branch than the main run's, and one that is certainly taken.
         entry.runs.append(without())
         entry.pending.append(opposite)
-    elif not unset and any(_skipped(site, relevance) for site in worth):
+    elif not default_options and any(_skipped(site, relevance) for site in worth):
         entry.runs.append(opposite())
     elif worth:
         entry.pending.append(opposite)
@@ -704,13 +714,15 @@ def explore(
             break
         before, site = hidden
         entry.varying.setdefault(site, _varies(site, before))
-        entry.runs.append(make(Scenario(True, before.scenario.flipped | {site}, main, unset)))
+        entry.runs.append(make(Scenario(True, before.scenario.flipped | {site}, main, default_options)))
     if otherwise is not None:
-        entry.pending.append(lambda: make(Scenario(True, [node], main, unset), otherwise))
+        entry.pending.append(lambda: make(Scenario(True, [node], main, default_options), otherwise))
     if len(worth) > 1:
         tried = {run.scenario.flipped for run in entry.runs}
         others = [site for site in worth[:FLIPS] if frozenset([site]) not in tried]
-        entry.pending += [lambda site=site: make(Scenario(True, [site], main, unset)) for site in others]  # type: ignore[misc]
+        entry.pending += [
+            lambda site=site: make(Scenario(True, [site], main, default_options)) for site in others
+        ]  # type: ignore[misc]
     return entry
 
 
@@ -724,7 +736,7 @@ def _may_raise(run: Run) -> bool:
     """Whether there is what it takes for autograd to raise: two backwards, or a change in place."""
     sites = {event.site for event in run.events if isinstance(event, Backward)}
     return len(sites) > 1 or any(
-        isinstance(event, Change) and getattr(event.site, "lineno", 0) > 0 for event in run.events
+        isinstance(event, InPlaceChange) and getattr(event.site, "lineno", 0) > 0 for event in run.events
     )
 
 
@@ -867,7 +879,7 @@ class Surroundings:
             return
         run.globals.definitions = Definitions(self._definitions)
         with contextlib.suppress(Stopped):
-            run.block(self._statements, run.globals)
+            run.execute_block(self._statements, run.globals)
         if not self._stateful:
             held = run.globals.variables.values()
             stateful = any(isinstance(v, (Module, Optimizer, Tensor)) for v in held)
@@ -906,7 +918,9 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
         yield from _binds(inner)
 
 
-def run_entry(run: Run, surroundings: Surroundings, definition: Definition, otherwise: bool = False) -> None:
+def run_entry(
+    run: Run, surroundings: Surroundings, definition: FunctionDefinition, otherwise: bool = False
+) -> None:
     """Call a function or method of the file as an outside caller would, with unknown arguments.
 
     If ``otherwise``, parameters with a default are unknown, too: the file calls it with the defaults.
@@ -918,7 +932,7 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
     _forget_modes(run, run.globals.variables)
     owner = run.relevance.classes.get(definition)
     if owner is None:
-        run.inside = True
+        run.called_from_outside = True
         value = run.variable(definition.name)
         if isinstance(value, Function):
             _hand_back(run, call_function(run, value, Call([], keywords, definition)))
@@ -928,9 +942,9 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
         return
     # How an object is set up is taken as it comes, as it is in a script.
     instance = instantiate(run, cls, Call([], _given(cls), definition))
-    run.inside = True
+    run.called_from_outside = True
     method = cls.attributes.get(definition.name)
-    if isinstance(method, Static):
+    if isinstance(method, StaticOrClassMethod):
         _hand_back(run, call_function(run, method.function, Call([], keywords, definition)))
     if not isinstance(method, Function) or not isinstance(instance, (Module, Instance)):
         return
@@ -948,13 +962,15 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
             names = {f"self.{k}": v for k, v in carried_attributes(instance).items()}
             run.carried[definition, run.loops] = names
         else:
-            run.before[definition, ()] = {f"self.{k}": v for k, v in named(instance.attributes).items()}
+            run.before[definition, ()] = {
+                f"self.{k}": v for k, v in values_by_path(instance.attributes).items()
+            }
         result = call_function(run, method.bind(instance), Call([], keywords, definition))
         _hand_back(run, result, instance)
     run.loops = ()
 
 
-def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
+def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: FunctionDefinition) -> None:
     """Call what an outside caller has to call first: the method that creates the optimizer which another one
     uses.
 
@@ -1009,7 +1025,7 @@ def _reads(node: ast.AST, stepped: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _asks_for_a_setting(definition: Definition) -> bool:
+def _asks_for_a_setting(definition: FunctionDefinition) -> bool:
     """Whether a function decides by a parameter that a caller need not give: ``again=False``."""
     names = _settings(definition).keys()
     tests = (n.test for n in walk(definition) if isinstance(n, (ast.If, ast.IfExp, ast.While)))
@@ -1018,7 +1034,7 @@ def _asks_for_a_setting(definition: Definition) -> bool:
     )
 
 
-def _settings(definition: Definition, absent: bool = False) -> dict[str, Argument]:
+def _settings(definition: FunctionDefinition, absent: bool = False) -> dict[str, Argument]:
     """The parameters that have a default (or only those that are None by it), as unknown values."""
     spec = definition.args
     positional = [*spec.posonlyargs, *spec.args]
@@ -1084,7 +1100,7 @@ def _hand_back(run: Run, result: Value, instance: Module | Instance | None = Non
     The caller may run backward through their graphs. What a generator yields escapes in the same way.
     """
     within = [instance] if instance is not None else []
-    if isinstance(result, Suspended):
+    if isinstance(result, PendingGenerator):
         exhaust(run, result, lambda item: run.returned.extend(graphs_in([item, *within])))
     run.returned += graphs_in([result, *within, *run.globals.variables.values()])
 
@@ -1094,7 +1110,7 @@ def carried_attributes(instance: Module | Instance) -> dict[str, Value]:
     return carried(instance.attributes)
 
 
-def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
+def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition: FunctionDefinition) -> None:
     """Between two calls an outside caller may clear gradients, or reset what another method resets.
 
     The gradients of an optimizer that the class makes for itself, and for known networks, are its own
@@ -1102,7 +1118,7 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
     in where the call has cleared and stepped on others of that kind, or has computed what it differentiates
     of them and no module that imports it clears anything: it leaves that to nobody else.
     """
-    first = run.scenario.first
+    first = run.scenario.main_run
     private = _clearing(run.relevance.tree) <= (run.entered if first is None else run.entered | first.entered)
     inside = {node for c in cls.order() for node in walk(c.node)} if private else set()
     cleared = {leaf for e in run.events if isinstance(e, ZeroGrad) for leaf in e.leaves}
@@ -1196,7 +1212,7 @@ def _assigned(node: ast.AST) -> frozenset[str]:
     )
 
 
-def _has_relevant_loop(definition: Definition, run: Run) -> bool:
+def _has_relevant_loop(definition: FunctionDefinition, run: Run) -> bool:
     return any(
         isinstance(n, (ast.For, ast.While, ast.AsyncFor)) and run.relevance.differentiates(n)
         for n in walk(definition)

@@ -95,7 +95,7 @@ def _takers(run: Run) -> dict[Backward, list[Step]]:
 
 
 def _degree(event: Backward, takers: dict[Backward, list[Step]]) -> _Seen:
-    if event.failure is not None or event.caught:
+    if event.failure is not None or event.error_expected:
         return _Seen.ALL
     if not event.certain or not any(event.reached.values()):
         return _Seen.BLIND

@@ -12,7 +12,7 @@ import enum
 from collections.abc import Iterator
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.trace_queries import backwards, steps, zeros
+from gradfix.autograd.trace_queries import backwards, gradient_clears, steps
 from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.syntax import LOOPS, last_name
 
@@ -106,7 +106,10 @@ def cleared_otherwise(entry: EntryPoint, step: Step) -> bool:
         if run.impossible or any(s.optimizer in mine for s in steps(run)):
             continue
         owned = {leaf for state in mine for leaf in state.owned()}
-        if any(not owned.isdisjoint(z.leaves) and any(at is loop for at, _ in z.loops) for z in zeros(run)):
+        if any(
+            not owned.isdisjoint(z.leaves) and any(at is loop for at, _ in z.loops)
+            for z in gradient_clears(run)
+        ):
             return True
     return False
 

@@ -38,7 +38,7 @@ from types import ModuleType
 
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, calls_in, owner, steps, zeros
+from gradfix.autograd.trace_queries import backwards, calls_in, gradient_clears, optimizer_of_loss, steps
 from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Codemod, Effect, Finding, Fix, Way
 from gradfix.core.span import Span
@@ -101,7 +101,7 @@ def _turns(run: Run, pair: list[Step]) -> Turns | None:
     inside = [b for b in backwards(run) if b.loops[: len(pair[0].loops)] == pair[0].loops]
     losses: dict[Step, list[Backward]] = {step: [] for step in pair}
     for event in inside:
-        mine = next((step for step in pair if owner(run, event) is step.optimizer), None)
+        mine = next((step for step in pair if optimizer_of_loss(run, event) is step.optimizer), None)
         if mine is None or event.failure is not None or not event.certain or event.loops != mine.loops:
             return None
         losses[mine].append(event)
@@ -147,7 +147,7 @@ def _events(one: Turns, step: Step) -> set[ast.AST]:
     """What belongs to the phase of a step."""
     own, judges = set(step.optimizer.owned()), set(one.discriminator.optimizer.owned())
     events: set[ast.AST] = {event.site for event in one.losses[step]}
-    events |= {z.site for z in zeros(one.run) if own & set(z.leaves)}
+    events |= {z.site for z in gradient_clears(one.run) if own & set(z.leaves)}
     for event in one.losses[step]:
         events |= {call.site for call in calls_in(event.visited) if call.leaves & judges}
     return events

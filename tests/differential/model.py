@@ -10,7 +10,7 @@ from pathlib import Path
 from outcome import FILE, Called, Guess, Prediction
 
 from gradfix.autograd import operators
-from gradfix.autograd.graph import Backward, Change, Event, Step
+from gradfix.autograd.graph import Backward, Event, InPlaceChange, Step
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import analyze
 
@@ -49,7 +49,7 @@ def predict(source: str, *, exact: bool = True) -> Prediction:
 
 def _error(event: Event) -> tuple[str, int] | None:
     line = getattr(event.site, "lineno", 0)
-    if isinstance(event, (Backward, Change)) and event.failure is not None:
+    if isinstance(event, (Backward, InPlaceChange)) and event.failure is not None:
         return event.failure.kind, line
     return None
 
@@ -80,7 +80,7 @@ def _of_run(run: Run) -> Prediction:
             events.append(Called(line))
         elif isinstance(event, Step):
             events.append(_guess(event, numbers))
-        elif isinstance(event, Change) and event.doubtful:
+        elif isinstance(event, InPlaceChange) and event.doubtful:
             changes.add(len(events))
         error = _error(event)
         if error is not None:
@@ -99,7 +99,7 @@ def _fragile(event: Backward) -> bool:
     """Whether it may raise for all that the model knows."""
     return any(
         node.maybe_freed
-        or (node.saves is None and node.freed_by is not None)
+        or (node.raises_when_freed is None and node.freed_by is not None)
         or any(storage.maybe for storage, _, _ in node.saved)
         or _may_save_more(node.op)
         for node in event.visited

@@ -8,7 +8,7 @@ from textwrap import dedent, indent
 
 import pytest
 
-from gradfix.autograd.graph import Backward, Change
+from gradfix.autograd.graph import Backward, InPlaceChange
 from gradfix.autograd.run import Run
 from gradfix.autograd.training_step import analyze
 from gradfix.pipeline import driver
@@ -39,7 +39,7 @@ def main_run(body: str) -> Run:
 def refused(run: Run) -> str | None:
     """The kind of error by which a run ends at a write."""
     last = run.events[-1]
-    return last.failure.kind if isinstance(last, Change) and last.failure is not None else None
+    return last.failure.kind if isinstance(last, InPlaceChange) and last.failure is not None else None
 
 
 CERTAIN = {
@@ -122,7 +122,7 @@ def test_nothing_silent_is_told_of_what_is_not_come_to() -> None:
 
 def test_what_may_be_refused_is_marked() -> None:
     run = main_run("for p in build().parameters():\n    p.zero_()")
-    assert [event.doubtful for event in run.events if isinstance(event, Change)] == [True]
+    assert [event.doubtful for event in run.events if isinstance(event, InPlaceChange)] == [True]
 
 
 def test_a_graph_that_is_not_known_may_have_been_written() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import uncleared
+from gradfix.autograd.trace_queries import has_uncleared_step
 from gradfix.autograd.training_step import BUDGET, MANY_CALLS, Program, analyze
 from gradfix.core.span import Span
 from gradfix.rules import catalog
@@ -282,4 +282,4 @@ def test_no_further_run_is_made_where_there_is_nothing_to_see_a_second_time() ->
     """
     (entry,) = program(NETWORK, code).entries
     entry.pending.append(lambda: pytest.fail("a further run was made"))
-    assert not [*entry.certain(lambda run: {}, lambda site: site, raises=False, repeated=uncleared)]
+    assert not [*entry.certain(lambda run: {}, lambda site: site, raises=False, repeated=has_uncleared_step)]

@@ -50,7 +50,7 @@ def needless(run: Run) -> dict[Hashable, Backward]:
     return {
         event.site: event
         for event in backwards(run)
-        if event.creates is True and event.accumulates and event.certain and event.failure is None
+        if event.create_graph is True and event.accumulates and event.certain and event.failure is None
     }
 
 
