@@ -44,10 +44,10 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gradfix.autograd.graph import Backward, Leaf, LoopContext, Node, Storage, reachable_nodes
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, earlier_iteration
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor, Unknown, Value, tensors_in
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
 from gradfix.core.span import Span
@@ -59,11 +59,11 @@ from gradfix.rules.edits import (
     insert,
     line,
     note,
-    offered,
     receiver,
     targets_in,
+    within_file,
 )
-from gradfix.rules.moving import place
+from gradfix.rules.moving import cause_of
 
 
 @dataclass(eq=False)
@@ -81,8 +81,8 @@ class Carried:
 def find(program: Program) -> Iterator[Finding]:
     """Report each backward that crosses into an earlier iteration through a carried value."""
     seen: set[ast.AST] = set()
-    for entry in program.entries:
-        for carried in entry.certain(crossing, lambda c: c.event.site, raises=True):
+    for entry in program.entry_points:
+        for carried in entry.certain_observations(crossing, lambda c: c.event.site, raises=True):
             if carried.event.site in seen:
                 continue
             seen.add(carried.event.site)
@@ -180,7 +180,7 @@ def _finding(program: Program, carried: Carried) -> Finding:
         f"{names} {verb} the graph of earlier iterations into `{receiver(program, event)}`, {why}",
         Span.of(event.site),
         tuple(notes),
-        offered([] if growing or moved else _fixes(program, carried)),
+        within_file([] if growing or moved else _fixes(program, carried)),
         failure.kind,
         advice=advice,
     )
@@ -216,7 +216,7 @@ def _of_this_iteration(program: Program, carried: Carried, name: str) -> tuple[l
     bound = []
     for node in carried.event.visited:
         if node.loops[:depth] == carried.loops:
-            at = place(program, home, node)
+            at = cause_of(program, home, node)
             statement = program.statement(at) if getattr(at, "lineno", 0) > 0 else None
             targets = statement.targets if isinstance(statement, ast.Assign) else ()
             if any(program.segment(one) == name for target in targets for one in targets_in(target)):

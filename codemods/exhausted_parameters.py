@@ -37,20 +37,20 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Clip, ExhaustedParameters
+from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import of_kind
-from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import note, offered, shown
+from gradfix.rules.edits import note, shown, within_file
 
 RAISED = "optimizer got an empty parameter list"
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each second use of a generator of parameters."""
-    for entry in program.entries:
-        for event in entry.certain(used_again, lambda e: e.site, raises=False):
+    for entry in program.entry_points:
+        for event in entry.certain_observations(used_again, lambda e: e.site, raises=False):
             if _at_once(program, event.spent) and _at_once(program, event.site):
                 yield _finding(program, event)
 
@@ -107,4 +107,4 @@ def _fixes(program: Program, event: ExhaustedParameters) -> tuple[Fix, ...]:
     raises = event.optimizer and event.alone
     effect = Effect.REPAIRS if raises else Effect.CHANGES
     claim = Claim(stops=RAISED) if raises else Claim(unchanged=(), losses="other")
-    return offered([Fix("make a list of the parameters", effect, (edit,), claim)])
+    return within_file([Fix("make a list of the parameters", effect, (edit,), claim)])

@@ -49,10 +49,10 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Edge, LoopContext, Node, Stack, Stored, reachable_nodes
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, expanded_operands
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor, Unknown
 from gradfix.core.codemod import Effect, Finding, Fix
 from gradfix.core.span import Span
@@ -88,8 +88,8 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each value that keeps the graphs of all iterations for no backward."""
     reported: set[ast.AST] = set()
     survey = cache(partial(_survey, program))
-    for entry in program.entries:
-        found = entry.certain(
+    for entry in program.entry_points:
+        found = entry.certain_observations(
             lambda run: survey(run).kept,
             lambda kept: kept.site,
             raises=False,

@@ -60,6 +60,7 @@ from gradfix.autograd.graph import (
     reachable_nodes,
 )
 from gradfix.autograd.model_ledger import ledger_of
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
@@ -70,10 +71,9 @@ from gradfix.autograd.trace_queries import (
     operands_reaching,
     steps,
 )
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression
-from gradfix.core.intent import doubt
+from gradfix.core.intent import uncertain_pair
 from gradfix.core.segments import call_method, enclosed
 from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
@@ -84,17 +84,17 @@ from gradfix.rules.edits import (
     names_bound,
     names_read,
     note,
-    offered,
     receiver,
     shown,
+    within_file,
 )
 from gradfix.rules.moving import called_again, moved_inside
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each second traversal of a freed graph that no other codemod explains."""
-    for entry in program.entries:
-        for run, event in entry.certain(used_twice, lambda f: f[1].site, raises=True):
+    for entry in program.entry_points:
+        for run, event in entry.certain_observations(used_twice, lambda f: f[1].site, raises=True):
             assert event.failure is not None and isinstance(event.failure.culprit, Backward)
             assert isinstance(event.site, ast.Call)
             first = event.failure.culprit
@@ -131,7 +131,7 @@ def find(program: Program) -> Iterator[Finding]:
                 message,
                 Span.of(event.site),
                 tuple(notes),
-                offered(_fixes(program, run, event)),
+                within_file(_fixes(program, run, event)),
                 event.failure.kind,
                 advice,
             )
@@ -238,7 +238,7 @@ def _doubt(run: Run, group: list[Backward]) -> tuple[Backward | None, Backward] 
     ledger = ledger_of(run, group, steps(run))
     for second in ledger.calls:
         for first in ledger.calls[: second.index]:
-            found = doubt(ledger, first, second)
+            found = uncertain_pair(ledger, first, second)
             if found is not None:
                 pair = group[first.index], group[second.index]
                 if found.leaking is not None:
@@ -439,11 +439,13 @@ def _summed(program: Program, run: Run, group: list[Backward]) -> list[Edit] | N
         isinstance(s, ast.Expr) and s.value is b.site and b.accumulates and _only_retain(b.site)
         for s, b in zip(statements, group)
     )
-    if not plain or any(program.block(s) is not program.block(statements[0]) for s in statements):
+    if not plain or any(
+        program.suite_around(s) is not program.suite_around(statements[0]) for s in statements
+    ):
         return None
     if not _together(run, group):
         return None
-    block = program.block(statements[0])
+    block = program.suite_around(statements[0])
     inside = block[block.index(statements[0]) + 1 : block.index(statements[-1])]
     bound = {name for s in inside for name in names_bound(s)}
     if any(names_read(r) & bound for b in group[:-1] for r in b.receivers):

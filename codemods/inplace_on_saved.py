@@ -51,18 +51,18 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, InPlaceChange
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.layers import INPLACE
 from gradfix.autograd.trace_queries import backwards
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, ReplaceExpression
 from gradfix.core.segments import call_method
 from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules.diagnosis import Diagnosis, diagnose
-from gradfix.rules.edits import insert, line, note, offered, receiver, shown
+from gradfix.rules.edits import insert, line, note, receiver, shown, within_file
 from gradfix.rules.out_of_place import bound_anew, out_of_place, renamed
 
 VIEWS = frozenset(
@@ -79,8 +79,8 @@ UNALTERED = ("Identity", "Dropout", "DropPath", "Flatten", "Sequential()")
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each backward that needs what was overwritten in the forward."""
-    for entry in program.entries:
-        for event in entry.certain(overwritten, lambda e: e.site, raises=True):
+    for entry in program.entry_points:
+        for event in entry.certain_observations(overwritten, lambda e: e.site, raises=True):
             assert event.failure is not None and event.failure.node is not None
             change, saver = event.failure.culprit, event.failure.node
             assert isinstance(change, InPlaceChange) and isinstance(event.site, ast.Call)
@@ -92,7 +92,7 @@ def find(program: Program) -> Iterator[Finding]:
             # The layers of a Sequential are all called where it is called.
             places = [(saved, "saved here for the backward")] if saved is not change.site else []
             places += [(change.site, "modified in place here"), (event.site, "needed here: autograd raises")]
-            fixes = offered(_fixes(program, event))
+            fixes = within_file(_fixes(program, event))
             if line(place) <= 0 or (line(change.site) <= 0 and not fixes):
                 continue  # It happens in another module, which is not to be told unless it is mended here.
             assert isinstance(place, (ast.expr, ast.stmt))
@@ -243,7 +243,7 @@ def _result_only(program: Program, change: InPlaceChange, call: ast.Call) -> Edi
 
 def _overwriters(program: Program) -> set[ast.AST]:
     """The calls of layers that work in place on what others may hold, and give that back."""
-    runs = (run for entry in program.entries for run in entry.runs)
+    runs = (run for entry in program.entry_points for run in entry.runs)
     return {call for run in runs for calls in run.overwriters.values() for call in calls}
 
 
@@ -251,7 +251,7 @@ def _only_results(program: Program, made: ast.Call) -> bool:
     """Whether nobody reads what a layer overwrites but through its results, wherever it is called."""
     overwriters = _overwriters(program)
     calls: dict[ast.AST, ast.expr | None] = {}
-    for run in (run for entry in program.entries for run in entry.runs):
+    for run in (run for entry in program.entry_points for run in entry.runs):
         for call, operand in run.overwriters.get(made, {}).items():
             calls[call] = operand if calls.get(call, operand) is operand else None
     statement = program.statement(made)
@@ -335,7 +335,7 @@ def _read_later(program: Program, statement: ast.stmt, name: str) -> bool:
     """Whether a variable may be read after a statement, before it is bound again."""
     at: ast.AST = statement
     for outer in program.ancestors(statement):
-        block = program.block(at) if isinstance(at, ast.stmt) else []
+        block = program.suite_around(at) if isinstance(at, ast.stmt) else []
         place = block.index(at) if at in block else 0
         following = block[place + 1 :]
         if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
@@ -365,7 +365,7 @@ def _alone(program: Program, statement: ast.stmt, name: str, overwriters: set[as
 
     What changes it in place on the way leaves it its memory.
     """
-    block = program.block(statement)
+    block = program.suite_around(statement)
     between: list[ast.stmt] = []
     for earlier in reversed(block[: block.index(statement)]):
         if isinstance(earlier, ast.AugAssign) and _binds(earlier.target, name):

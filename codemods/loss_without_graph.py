@@ -45,11 +45,11 @@ from collections.abc import Iterator
 
 from gradfix.autograd.cuts import Graphless, graphless
 from gradfix.autograd.graph import GraphEnd, Leaf
-from gradfix.autograd.training_step import Program
+from gradfix.autograd.program import Program
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression
 from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
-from gradfix.rules.edits import constructed, creating_graph, line, note, offered, receiver, shown, stepped
+from gradfix.rules.edits import constructed, creating_graph, line, note, receiver, shown, stepped, within_file
 
 ENDS = {
     "detach": "the graph of `{of}` ends here",
@@ -67,8 +67,8 @@ MAKING = frozenset("tensor as_tensor Tensor FloatTensor DoubleTensor HalfTensor 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each loss that is backpropagated and has no graph any more."""
-    for entry in program.entries:
-        for one in entry.certain(graphless, lambda one: one.backward.site, raises=False):
+    for entry in program.entry_points:
+        for one in entry.certain_observations(graphless, lambda one: one.backward.site, raises=False):
             yield _finding(program, one)
 
 
@@ -157,7 +157,7 @@ def _fixes(program: Program, one: Graphless) -> tuple[Fix, ...]:
         claim = Claim(unchanged=(), feeds=feeds, losses="rerouted")
     name = stepped(program, optimizer) or "the optimizer"
     words = f"let `{loss}` keep its graph, so that `{name}` gets gradients from it"
-    return offered([Fix(words, Effect.REPAIRS, tuple(edits), claim)])
+    return within_file([Fix(words, Effect.REPAIRS, tuple(edits), claim)])
 
 
 def _restored(program: Program, cut: GraphEnd) -> list[Edit] | None:

@@ -51,7 +51,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, Clip, Event, Leaf, LoopContext, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     accumulated_leaves,
@@ -71,14 +73,12 @@ from gradfix.autograd.trace_queries import (
     undifferentiated,
 )
 from gradfix.autograd.trace_queries import between as in_between
-from gradfix.autograd.training_step import Program
-from gradfix.autograd.turns import misdirected
 from gradfix.autograd.values import Module, Optimizer
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement
 from gradfix.core.span import Span
 from gradfix.core.syntax import LOOPS
 from gradfix.rules import conditional_steps
-from gradfix.rules.edits import clearing_place, insert, move, note, offered, receiver, stepped
+from gradfix.rules.edits import clearing_place, insert, move, note, receiver, stepped, within_file
 
 
 @dataclass(eq=False)
@@ -113,18 +113,20 @@ class Misplaced:
 def find(program: Program) -> Iterator[Finding]:
     """Report each clearing of gradients that comes too late, too early or too rarely."""
     found: dict[ast.AST, Misplaced] = {}
-    for entry in program.entries:
+    for entry in program.entry_points:
         for observe in (between, dirtied, too_rarely):
             repeated = has_uncleared_step if observe is too_rarely else None
-            for one in entry.certain(observe, _anchor, raises=False, repeated=repeated, besides=_adding_up):
+            for one in entry.certain_observations(
+                observe, _anchor, raises=False, repeated=repeated, besides=_adding_up
+            ):
                 if not (repeated and conditional_steps.cleared_otherwise(entry, one.step)):
                     found.setdefault(one.place, one)
-    for entry in program.entries:
+    for entry in program.entry_points:
         if not any(
             one.doubtful(program) for run in entry.runs for one in iterations_thrown_away(run).values()
         ):
             continue  # Each iteration has a step of its own, and no further run has to be made.
-        every = entry.certain(
+        every = entry.certain_observations(
             iterations_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
         )
         for thrown in every:
@@ -196,7 +198,7 @@ class _Thrown:
         if len(step.loops) < len(self.backward.loops):
             loop, _ = self.backward.loops[-1]
             return step if not self._measured(program, loop) and _goes_through_all(loop) else None
-        place = conditional_steps.place(program, self.backward, step)
+        place = conditional_steps.clearing_statement(program, self.backward, step)
         return step if isinstance(place, ast.stmt) and not self._measured(program, place) else None
 
     def _measured(self, program: Program, but: ast.AST) -> bool:
@@ -584,7 +586,7 @@ def _finding(program: Program, one: Misplaced) -> Finding:
         message,
         Span.of(one.place),
         tuple(notes),
-        offered(_fixes(program, one, name)),
+        within_file(_fixes(program, one, name)),
     )
 
 
@@ -616,7 +618,7 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
 
 def _once_for_all(program: Program, one: Misplaced, thrown: _Thrown) -> Iterator[Fix]:
     """The clearing of each iteration goes, where there is one behind the step, or else moves there."""
-    target = conditional_steps.place(program, one.backward, one.step)
+    target = conditional_steps.clearing_statement(program, one.backward, one.step)
     if not isinstance(target, ast.stmt) or not _here(one.zero.site) or not _movable(program, one, target):
         return
     zero = program.statement(one.zero.site)
@@ -674,5 +676,5 @@ def _moved(program: Program, one: Misplaced, target: ast.stmt, claim: Claim) -> 
 
 
 def _adjacent(program: Program, first: ast.stmt, second: ast.stmt) -> bool:
-    block = program.block(first)
+    block = program.suite_around(first)
     return second in block and block.index(second) == block.index(first) + 1

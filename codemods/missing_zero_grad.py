@@ -51,6 +51,7 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, ManualStep, Step
+from gradfix.autograd.program import EntryPoint, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     accumulated_leaves,
@@ -60,7 +61,6 @@ from gradfix.autograd.trace_queries import (
     has_uncleared_step,
     of_kind,
 )
-from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
 from gradfix.rules.conditional_steps import cleared_otherwise
@@ -74,8 +74,10 @@ def find(program: Program) -> Iterator[Finding]:
 
 
 def _by_optimizers(program: Program) -> Iterator[Finding]:
-    for entry in program.entries:
-        found = entry.certain(never_cleared, lambda f: f[0].site, raises=False, repeated=has_uncleared_step)
+    for entry in program.entry_points:
+        found = entry.certain_observations(
+            never_cleared, lambda f: f[0].site, raises=False, repeated=has_uncleared_step
+        )
         for step, backward, whole in found:
             if cleared_otherwise(entry, step):
                 continue
@@ -110,8 +112,8 @@ def _by_optimizers(program: Program) -> Iterator[Finding]:
 
 def _by_hand(program: Program) -> Iterator[Finding]:
     """Report each backward of a loop whose gradients move parameters by hand, and are never cleared."""
-    for entry in program.entries:
-        found = entry.certain(
+    for entry in program.entry_points:
+        found = entry.certain_observations(
             moved_by_sums,
             lambda f: f[0].site,
             raises=False,

@@ -44,10 +44,10 @@ import re
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step, reachable_nodes
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, between, steps
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, tensors_in
 from gradfix.core.codemod import Effect, Finding, Fix, Severity
 from gradfix.core.span import Span
@@ -58,8 +58,10 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each `retain_graph=True` that is proved to be needless."""
     # Most files hold no such flag, and need not be gone through.
     lasting = "retain_" in program.text and not _renews(program.tree)
-    for entry in program.entries:
-        for event in entry.certain(lambda run: needless(run, lasting), lambda e: e.site, raises=False):
+    for entry in program.entry_points:
+        for event in entry.certain_observations(
+            lambda run: needless(run, lasting), lambda e: e.site, raises=False
+        ):
             assert isinstance(event.site, ast.Call)
             severity = None if _held(program, event) else Severity.INFO
             yield Finding(

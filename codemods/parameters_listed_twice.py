@@ -36,12 +36,12 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from gradfix.autograd.graph import DuplicateParameters
+from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import of_kind
-from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, RemoveArgument, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import line, note, offered, shown
+from gradfix.rules.edits import line, note, shown, within_file
 
 ASKS = ("parameters", "named_parameters")
 
@@ -55,8 +55,8 @@ class Twice(NamedTuple):
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer that is given parameters twice."""
-    for entry in program.entries:
-        for one in entry.certain(overlapping, lambda t: t.event.site, raises=False):
+    for entry in program.entry_points:
+        for one in entry.certain_observations(overlapping, lambda t: t.event.site, raises=False):
             asked = _asked(program, one.event)
             if asked is not None:
                 yield _finding(program, one, *asked)
@@ -135,7 +135,7 @@ def _finding(program: Program, one: Twice, first: ast.Call, second: ast.Call) ->
         f"the parameters of `{which}` are given to an optimizer twice: {result}",
         Span.of(second),
         tuple(notes),
-        offered(_fixes(program, one, first, second)) if exact and one.complete else (),
+        within_file(_fixes(program, one, first, second)) if exact and one.complete else (),
         advice="" if exact else f"leave the parameters of `{which}` out of the other group",
     )
 

@@ -39,12 +39,12 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import LoopContext, SchedulerStep, Step
+from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import of_kind, steps
-from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
-from gradfix.rules.edits import constructed, move, note, offered, shown, stepped
+from gradfix.rules.edits import constructed, move, note, shown, stepped, within_file
 
 
 @dataclass(eq=False)
@@ -59,8 +59,10 @@ class Early:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each schedule that moves on before its optimizer has stepped."""
-    for entry in program.entries:
-        for early in entry.certain(too_early, lambda e: e.advance.site, raises=False, besides=_idle):
+    for entry in program.entry_points:
+        for early in entry.certain_observations(
+            too_early, lambda e: e.advance.site, raises=False, besides=_idle
+        ):
             found = _finding(program, early)
             if found is not None:
                 yield found
@@ -127,7 +129,7 @@ def _finding(program: Program, early: Early) -> Finding | None:
         f"`{shown(program, site)}` comes before `{name}.step()`: the first learning rate is never used",
         Span.of(site),
         notes,
-        offered([fix]) if certain else (),
+        within_file([fix]) if certain else (),
     )
 
 
@@ -152,7 +154,7 @@ def _given(test: ast.expr) -> bool:
 
 def _behind(program: Program, statement: ast.stmt, taken: list[Step]) -> tuple[ast.stmt, bool] | None:
     """The last statement of a block that leads to a step, and whether no condition decides about that."""
-    block = program.block(statement)
+    block = program.suite_around(statement)
     start = block.index(statement)
     last, certain = start, True
     for step in taken:

@@ -69,6 +69,7 @@ from operator import is_
 
 from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node, Step, first_divergence, reachable_nodes
 from gradfix.autograd.model_ledger import operation
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import suites, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
@@ -84,7 +85,6 @@ from gradfix.autograd.trace_queries import (
     step_follows,
     steps,
 )
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
 from gradfix.core.codemod import (
     Claim,
@@ -110,12 +110,12 @@ from gradfix.rules.edits import (
     names_bound,
     names_read,
     note,
-    offered,
     only_for,
     receiver,
     shown,
     stepped,
     targets_in,
+    within_file,
 )
 from gradfix.rules.moving import statements
 from gradfix.rules.targets import estimated_targets
@@ -153,7 +153,7 @@ class Stale:
         own = self.event.site, self.step.site
         for places in dict.fromkeys([own, first_divergence(self.event, self.step)]):
             self.at, self.step_at = places
-            if found := offered(_fixes(program, self)):
+            if found := within_file(_fixes(program, self)):
                 return found
         self.at, self.step_at = own
         return ()
@@ -162,12 +162,12 @@ class Stale:
 def find(program: Program) -> Iterator[Finding]:
     """Report each backward through a prediction that a step has made stale."""
     seen: set[ast.AST] = set()
-    for entry in program.entries:
+    for entry in program.entry_points:
         found = [
-            *entry.certain(stale, lambda s: s.event.site, raises=True),
-            *entry.certain(mixed, lambda s: s.event.site, raises=False),
-            *entry.certain(silenced, lambda s: s.event.site, raises=False),
-            *entry.certain(cut_off, lambda s: s.event.site, raises=False),
+            *entry.certain_observations(stale, lambda s: s.event.site, raises=True),
+            *entry.certain_observations(mixed, lambda s: s.event.site, raises=False),
+            *entry.certain_observations(silenced, lambda s: s.event.site, raises=False),
+            *entry.certain_observations(cut_off, lambda s: s.event.site, raises=False),
         ]
         for one in found:
             if one.detached is not None and not _is_term(program, one.detached):
@@ -484,7 +484,7 @@ def _step_later(program: Program, one: Stale) -> Iterator[Fix]:
     mine = set(step.optimizer.owned())
     once = sum(s.loops == event.loops for s in step.optimizer.steps) == 1
     moved, after = program.statement(step.site), program.statement(event.site)
-    block = program.block(moved)
+    block = program.suite_around(moved)
     if once and after in block and set(event.reached) <= mine and block.index(moved) < block.index(after):
         claim = Claim("E2", line(event.site), (), same_forwards=False)
         edits = (move(moved, after, "after"),)
@@ -503,7 +503,7 @@ def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
     assert isinstance(event.site, ast.Call)
     waiting = set(step.optimizer.owned())
     first = program.statement(step.site)
-    block = program.block(first)
+    block = program.suite_around(first)
     around = [event.site, *program.ancestors(event.site)]
     second = next((s for s in block[block.index(first) + 1 :] if s in around), None)
     name = stepped(program, mine)
@@ -576,7 +576,7 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
     step_statement = program.statement(one.step_at)
     if not late:
         anchor: ast.stmt = program.statement(one.at)
-        anchor_block = program.block(anchor)
+        anchor_block = program.suite_around(anchor)
         if step_statement in anchor_block:
             after = anchor_block[anchor_block.index(step_statement) + 1 :]
             anchor = next((s for s in after), anchor)
@@ -601,7 +601,7 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
         exclusive = []
     if repeated:
         edits.append(insert(anchor, "before", "\n".join(repeated)))
-    place = step_statement if step_statement in program.block(anchor) else None
+    place = step_statement if step_statement in program.suite_around(anchor) else None
     for statement in exclusive:
         edits.append(
             move(statement, place, "after") if place is not None else move(statement, anchor, "before")
@@ -778,7 +778,7 @@ def _turned_round(program: Program, one: Stale) -> Plan | None:
     at, before = program.statement(one.at), program.statement(one.step_at)
     if one.at is one.event.site:
         return _other_pair_first(program, one)
-    block = program.block(at)
+    block = program.suite_around(at)
     alone = all(
         isinstance(s, ast.Expr) and s.value is place for s, place in ((at, one.at), (before, one.step_at))
     )
@@ -1013,7 +1013,7 @@ def _own_parts(statement: ast.stmt) -> list[ast.AST]:
 
 def _may_move(program: Program, statement: ast.stmt, step: ast.stmt, others: list[ast.stmt]) -> bool:
     """Whether ``statement`` may be executed after ``step`` instead of where it stands, if ``others`` are."""
-    block = program.block(statement)
+    block = program.suite_around(statement)
     if step not in block or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
         return False
     between = block[block.index(statement) + 1 : block.index(step) + 1]

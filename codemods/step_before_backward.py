@@ -38,7 +38,9 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
+from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
@@ -54,11 +56,9 @@ from gradfix.autograd.trace_queries import (
     steps_in,
     undifferentiated,
 )
-from gradfix.autograd.training_step import Program
-from gradfix.autograd.turns import misdirected
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
 from gradfix.core.span import Span
-from gradfix.rules.edits import move, note, offered, receiver, stepped
+from gradfix.rules.edits import move, note, receiver, stepped, within_file
 
 
 @dataclass(eq=False)
@@ -72,10 +72,12 @@ class Early:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that comes before its backward."""
-    for entry in program.entries:
-        for early in entry.certain(too_early, lambda e: e.backward.site, raises=False, repeated=_loses):
+    for entry in program.entry_points:
+        for early in entry.certain_observations(
+            too_early, lambda e: e.backward.site, raises=False, repeated=_loses
+        ):
             step = program.statement(early.step.site)
-            block = program.block(step)
+            block = program.suite_around(step)
             # It may be in a function that is called there.
             places = [*early.backward.calls, early.backward.site]
             leading = [program.statement(place) for place in places if getattr(place, "lineno", 0) > 0]
@@ -245,13 +247,13 @@ def _finding(program: Program, early: Early, step: ast.stmt, backward: ast.stmt)
         f"`{name}.step()` comes before the backward of `{loss}`: it never uses these gradients",
         Span.of(early.step.site),
         notes,
-        offered([fix]),
+        within_file([fix]),
     )
 
 
 def _last_word(program: Program, backward: ast.stmt) -> ast.stmt:
     """The last of the statements directly after a backward that clip or unscale its gradients."""
-    block = program.block(backward)
+    block = program.suite_around(backward)
     last = backward
     for statement in block[block.index(backward) + 1 :]:
         if not re.search(r"\bclip_grad|\bunscale_\b|\.grad\b", program.segment(statement)):

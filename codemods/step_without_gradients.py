@@ -64,6 +64,7 @@ from gradfix.autograd.graph import (
     begins_in_unseen_code,
     reachable_nodes,
 )
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
@@ -74,10 +75,9 @@ from gradfix.autograd.trace_queries import (
     steps,
     undifferentiated,
 )
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import line, note, offered, receiver, shown, stepped
+from gradfix.rules.edits import line, note, receiver, shown, stepped, within_file
 
 
 @dataclass(eq=False)
@@ -108,9 +108,11 @@ class Idle:
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer whose steps never find a gradient."""
     reported: set[ast.AST] = set()
-    for entry in program.entries:
+    for entry in program.entry_points:
         observe = partial(never_fed, within=entry.node)
-        for idle in entry.certain(observe, lambda i: i.step.site, raises=False, repeated=_starves):
+        for idle in entry.certain_observations(
+            observe, lambda i: i.step.site, raises=False, repeated=_starves
+        ):
             chosen = idle.beside and _one_of_several(program, idle.step.optimizer.created)
             if not chosen and idle.step.site not in reported:
                 reported.add(idle.step.site)
@@ -436,4 +438,4 @@ def _fixes(program: Program, idle: Idle) -> tuple[Fix, ...]:
         return ()
     edit = ReplaceExpression(Span.of(cut), program.segment(cut.func.value))
     words = f"use `{shown(program, cut.func.value)}` without `detach()`"
-    return offered([Fix(words, Effect.REPAIRS, (edit,), Claim(unchanged=(), losses="rerouted"))])
+    return within_file([Fix(words, Effect.REPAIRS, (edit,), Claim(unchanged=(), losses="rerouted"))])

@@ -32,19 +32,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, optimizer_of_loss
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import constructed, detach_at, note, offered, receiver, shown, stepped
+from gradfix.rules.edits import constructed, detach_at, note, receiver, shown, stepped, within_file
 from gradfix.rules.targets import TrainedTarget, bootstrapped, trained_target
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each target that a loss trains."""
-    for entry in program.entries:
-        for found in entry.certain(trained, lambda one: one.backward.site, raises=False):
+    for entry in program.entry_points:
+        for found in entry.certain_observations(trained, lambda one: one.backward.site, raises=False):
             yield _finding(program, found)
 
 
@@ -69,7 +69,7 @@ def _finding(program: Program, one: TrainedTarget) -> Finding:
         note(one.backward.site, f"`{who}` uses the gradients that the target gets here"),
     ]
     place = one.target if one.detached is None else one.detached
-    return Finding("trained-target", message, Span.of(place), tuple(notes), offered(_fixes(program, one)))
+    return Finding("trained-target", message, Span.of(place), tuple(notes), within_file(_fixes(program, one)))
 
 
 def _fixes(program: Program, one: TrainedTarget) -> Iterator[Fix]:

@@ -61,6 +61,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.program import EntryPoint, Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
@@ -75,7 +76,6 @@ from gradfix.autograd.trace_queries import (
     optimizer_of_loss,
     steps,
 )
-from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Enclose, Finding, Fix, Note, ReplaceExpression, Way
 from gradfix.core.span import Span
@@ -87,18 +87,18 @@ from gradfix.rules.edits import (
     line,
     network,
     note,
-    offered,
     only_for,
     receiver,
     shown,
     stepped,
     torch_name,
+    within_file,
 )
 from gradfix.rules.inlining import written_out
-from gradfix.rules.phases import turned_round
+from gradfix.rules.phases import swap_phases
 from gradfix.rules.targets import trained_target
 
-Cut = tuple[ModuleCall, ast.expr, Value]
+DetachPoint = tuple[ModuleCall, ast.expr, Value]
 """The call of a network, and an operand of it that is to be detached."""
 
 
@@ -110,7 +110,7 @@ class Leak:
     backward: Backward
     optimizer: OptimizerState
     foreign: set[Leaf]
-    cuts: list[Cut]
+    cuts: list[DetachPoint]
     effect: Effect
     failing: Backward | None = None
     step: Step | None = None
@@ -125,13 +125,15 @@ class Leak:
 def find(program: Program) -> Iterator[Finding]:
     """Report each loss that flows into a network that only feeds it."""
     seen: set[ast.AST] = set()
-    for entry in program.entries:
+    for entry in program.entry_points:
         found = [
-            *entry.certain(raising, _failing_site, raises=True, merge=_take),
-            *entry.certain(silent, lambda leak: leak.backward.site, raises=False, merge=_take),
+            *entry.certain_observations(raising, _failing_site, raises=True, merge=_take),
+            *entry.certain_observations(silent, lambda leak: leak.backward.site, raises=False, merge=_take),
             *(
                 leak
-                for leak in entry.certain(wasted, lambda leak: leak.backward.site, raises=False, merge=_take)
+                for leak in entry.certain_observations(
+                    wasted, lambda leak: leak.backward.site, raises=False, merge=_take
+                )
                 if not _never_stepped(entry, leak) and not _serves_others(entry, leak)
             ),
         ]
@@ -152,7 +154,7 @@ def _owners(leak: Leak) -> set[ast.AST]:
     return {state.created for state in owning}
 
 
-def _place(cut: Cut) -> tuple[ast.AST, ...]:
+def _place(cut: DetachPoint) -> tuple[ast.AST, ...]:
     """Where a cut stands: its operand, by way of the calls of helpers that lead there."""
     call, expression, _ = cut
     return expression, *(site for site, _ in call.stack)
@@ -162,7 +164,7 @@ def _needed_elsewhere(program: Program, leak: Leak) -> tuple[ModuleCall, ...]:
     """By which calls a loss for the other network goes through a place of the cuts, in a helper for both."""
     sites = {call.site for call, _, _ in leak.cuts if call.stack}
     found: list[ModuleCall] = []
-    for run in (run for entry in program.entries for run in entry.runs) if sites else ():
+    for run in (run for entry in program.entry_points for run in entry.runs) if sites else ():
         for other in backwards(run):
             if other.site is leak.backward.site:
                 continue
@@ -344,7 +346,7 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
         return None
     mine, foreign, targets = fed
     own = set(mine.owned())
-    cuts: list[Cut] = []
+    cuts: list[DetachPoint] = []
     asked: set[ast.expr] = set()
     calls = [c for c in calls_in(backward.visited) if c.leaves & own and not c.leaves & foreign]
     for call in calls:
@@ -476,9 +478,9 @@ def _finding(program: Program, leak: Leak) -> Finding:
         message,
         Span.of(expression),
         tuple(notes),
-        offered(_fixes(program, leak)),
+        within_file(_fixes(program, leak)),
         None if leak.failing is None or leak.failing.failure is None else leak.failing.failure.kind,
-        ways=offered(_ways(program, leak)),
+        ways=within_file(_ways(program, leak)),
     )
 
 
@@ -562,7 +564,7 @@ def _other_first(program: Program, leak: Leak, places: list[tuple[ast.expr, Valu
     events: set[ast.AST] = {call.site for call in calls_in(leak.backward.visited) if call.leaves & own}
     events |= {b.site for b in backwards(run) if optimizer_of_loss(run, b) is mine}
     events |= {z.site for z in gradient_clears(run) if own & set(z.leaves)} | {leak.backward.site}
-    moves = turned_round(program, events, step.site, other.site)
+    moves = swap_phases(program, events, step.site, other.site)
     detach = _detached(program, places, leak.asked)
     if moves is None or detach is None:
         return
@@ -655,7 +657,7 @@ def _computed(program: Program, expression: ast.expr) -> ast.Assign | None:
     if not isinstance(expression, ast.Name):
         return None
     statement = program.statement(expression)
-    block = program.block(statement)
+    block = program.suite_around(statement)
     for before in reversed(block[: block.index(statement)]):
         if any(isinstance(n, ast.Name) and n.id == expression.id and _binds(n) for n in walk(before)):
             if isinstance(before, ast.Assign) and isinstance(before.value, ast.Call):
@@ -696,7 +698,7 @@ def _used(program: Program, assignment: ast.Assign, name: str) -> list[ast.Name]
         earlier = any((n.lineno, n.col_offset) < begin and not _binds(n) for n in mentioned)
         return None if earlier else after
     other = program.statement(again)
-    if not isinstance(other, ast.Assign) or other not in program.block(assignment):
+    if not isinstance(other, ast.Assign) or other not in program.suite_around(assignment):
         return None
     until = (other.end_lineno or 0, other.end_col_offset or 0)
     return [n for n in after if (n.lineno, n.col_offset) < until and not _binds(n)]

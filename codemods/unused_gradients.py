@@ -53,6 +53,7 @@ from gradfix.autograd.graph import (
     reachable_nodes,
 )
 from gradfix.autograd.model_ledger import operation
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
@@ -63,7 +64,6 @@ from gradfix.autograd.trace_queries import (
     steps,
     steps_in,
 )
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor
 from gradfix.core.codemod import (
     Claim,
@@ -76,7 +76,7 @@ from gradfix.core.codemod import (
     Severity,
 )
 from gradfix.core.span import Span
-from gradfix.rules.edits import network, note, offered, receiver, shown
+from gradfix.rules.edits import network, note, receiver, shown, within_file
 
 
 @dataclass(eq=False)
@@ -107,8 +107,8 @@ class Wasted:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each network without an optimizer that a loss is differentiated into."""
-    for entry in program.entries:
-        for found in entry.certain(wasted, lambda one: one.backward.site, raises=False):
+    for entry in program.entry_points:
+        for found in entry.certain_observations(wasted, lambda one: one.backward.site, raises=False):
             if not found.idle or found.idle.isdisjoint(_stepping(program)):
                 yield _finding(program, found)
 
@@ -117,7 +117,7 @@ def _stepping(program: Program) -> set[ast.AST]:
     """Where the optimizers are made that step, in whatever run, on weights that are written as well."""
     return {
         step.optimizer.created
-        for entry in program.entries
+        for entry in program.entry_points
         for run in entry.runs
         for step in steps(run)
         if _are_written(step.optimizer.owned())
@@ -282,7 +282,7 @@ def _finding(program: Program, found: Wasted) -> Finding:
         note(event.site, "this backward computes gradients for them that no optimizer uses"),
     ]
     known = found.constant and not found.alone and not _may_be_forgotten(found)
-    fixes = offered((_frozen if found.leads_on else _detached)(program, found)) if known else ()
+    fixes = within_file((_frozen if found.leads_on else _detached)(program, found)) if known else ()
     if not fixes:
         remedy = f"freeze `{name}`" if found.leads_on else "detach the result"
         notes.append(

@@ -12,7 +12,7 @@ from cases import CASES, FIXTURES, Case
 from ledgers import differences
 
 from gradfix.autograd.graph import Backward, InPlaceChange
-from gradfix.autograd.training_step import analyze
+from gradfix.autograd.program import analyze
 from gradfix.pipeline import analysis, driver
 from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.pipeline.results import Attempt, Repaired
@@ -66,7 +66,7 @@ def first_error(path: Path) -> tuple[str, int] | None:
     text = path.read_bytes().decode()
     program = analyze(ast.parse(text), text, path)
     assert program.messages == ()
-    for event in program.entries[0].usual.events if program.entries else ():
+    for event in program.entry_points[0].run_without_options.events if program.entry_points else ():
         site = event.site
         assert isinstance(site, (ast.expr, ast.stmt))
         if isinstance(event, Backward) and event.failure is not None and event.certain:

@@ -241,11 +241,11 @@ def judged(case: Case, options: Options) -> Judged:
 def _predicted(parsed: Source) -> tuple[str, int] | None:
     """The error of autograd that the model predicts for a run from the top."""
     from gradfix.autograd.graph import Backward, InPlaceChange
-    from gradfix.autograd.training_step import analyze
+    from gradfix.autograd.program import analyze
 
     program = analyze(parsed.tree, parsed.text, Path(parsed.path))
     try:
-        for event in program.entries[0].usual.events if program.entries else ():
+        for event in program.entry_points[0].run_without_options.events if program.entry_points else ():
             raising = isinstance(event, InPlaceChange) or (isinstance(event, Backward) and event.certain)
             failure = event.failure if isinstance(event, (Backward, InPlaceChange)) and raising else None
             if failure is not None and isinstance(event.site, (ast.expr, ast.stmt)):

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 
 from gradfix.autograd.graph import Backward, Clip, Event, InPlaceChange, Leaf, Node, Step, ZeroGrad
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import Program
 
 Renumber = Callable[[int], int]
 """Gives a line the number that it goes by."""
@@ -30,7 +30,7 @@ def events_by_line(
         computed: Whether to tell also what is computed there.
     """
     found: set[Hashable] = set()
-    for entry in program.entries:
+    for entry in program.entry_points:
         for run in entry.runs:
             teller = _Description(run, renumber)
             found.update(teller.event(one) for one in run.events if _line(one.site) in lines)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradfix.core.codemod import Finding, rated
+from gradfix.core.codemod import Finding, severity_of
 from gradfix.core.span import Span
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.placing import placed
@@ -15,7 +15,7 @@ from gradfix.project.configuration import near_miss
 from gradfix.project.source import Problem, Source
 
 if TYPE_CHECKING:
-    from gradfix.autograd.training_step import Program
+    from gradfix.autograd.program import Program
 
 
 class Analysis(NamedTuple):
@@ -43,7 +43,7 @@ def analyse(parsed: Source, options: Options, names: Collection[str] | None = No
 
 def run_model(parsed: Source, keys: Collection[tuple[str, str]] | None = None) -> Program | Problem:
     """What the model makes of ``parsed``: from all entry points, or from those of ``keys``."""
-    from gradfix.autograd.training_step import analyze
+    from gradfix.autograd.program import analyze
 
     try:
         return analyze(parsed.tree, parsed.text, Path(parsed.path), keys)
@@ -63,7 +63,9 @@ def diagnose(
         try:
             found = list(codemod.find(program))
             findings += [
-                one._replace(advice=one.advice or codemod.by_hand, severity=rated(one, codemod.severity))
+                one._replace(
+                    advice=one.advice or codemod.by_hand, severity=severity_of(one, codemod.severity)
+                )
                 for one in found
             ]
         except Exception as error:
@@ -102,7 +104,7 @@ def reported_by(analysis: Analysis, options: Options) -> tuple[Finding, ...]:
         finding
         for finding in analysis.findings
         if options.reports(finding.code, analysis.source.path)
-        and (finding.severity is None or finding.severity.reaches(options.min_severity))
+        and (finding.severity is None or finding.severity.is_at_least(options.min_severity))
         and not _silenced(finding, analysis.source)
     )
 

@@ -18,7 +18,7 @@ from gradfix.rewriting.splice import spliced
 from gradfix.rules import bindings
 
 if TYPE_CHECKING:
-    from gradfix.autograd.training_step import Program
+    from gradfix.autograd.program import Program
 
 ALONE = 12
 """How many versions of a file with a single fix are analysed."""
@@ -34,7 +34,7 @@ class _Budget:
     """What may be spent on the choice of the fixes of one file."""
 
     def __init__(self, before: Program | None) -> None:
-        self._version = before.steps if before is not None else 0
+        self._version = before.statements_executed if before is not None else 0
         """About how many statements the model executes for a version: as many as for the unchanged file."""
         self.steps = 0
         self.versions = 0
@@ -44,7 +44,7 @@ class _Budget:
         """Count a version that was analysed: the statements that the model executed, and one for each
         line."""
         self.versions += 1
-        self.steps += program.steps + program.text.count("\n")
+        self.steps += program.statements_executed + program.text.count("\n")
 
     @property
     def for_one(self) -> bool:
@@ -114,7 +114,7 @@ def _together(
 
 def _in_order(finding: Finding, options: Options) -> list[Fix]:
     """The fixes of a finding: best first, but those that may be applied before those that may not."""
-    return sorted(finding.by(options.way), key=lambda fix: not is_allowed(fix, options))
+    return sorted(finding.fixes_by(options.way), key=lambda fix: not is_allowed(fix, options))
 
 
 def choose_fix(
@@ -175,7 +175,9 @@ def _bears_out(
     parsed = before.with_text(text) if text is not None and text != before.text else None
     if not isinstance(parsed, Source) or analysis.program is None:
         return None
-    if not bindings.hold(before.tree, parsed.tree, [edit for fix in made.values() for edit in fix.edits]):
+    if not bindings.variables_hold(
+        before.tree, parsed.tree, [edit for fix in made.values() for edit in fix.edits]
+    ):
         return None
     repairs = any(fix.effect is Effect.REPAIRS and fix.claim.raises is not None for fix in made.values())
     cuts = all(fix.only_cuts for fix in made.values())

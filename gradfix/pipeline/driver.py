@@ -264,7 +264,7 @@ def repair(parsed: Source, options: Options) -> Repaired:
         choose_fix(
             repaired,
             finding,
-            [fix for fix in finding.by(options.way) if not is_allowed(fix, options)],
+            [fix for fix in finding.fixes_by(options.way) if not is_allowed(fix, options)],
             options,
         )
         for finding in reported_by(repaired, options)
@@ -287,7 +287,7 @@ def repair(parsed: Source, options: Options) -> Repaired:
 
 def _left(reported: Reported, options: Options) -> Reported:
     """``reported``, with the reason if it is left alone since it cannot be repaired in the way asked for."""
-    way, admits = options.way, reported.finding.admits
+    way, admits = options.way, reported.finding.available_ways
     if way is None or reported.fix is not None or not admits:
         return reported
     if way in admits:
@@ -340,8 +340,8 @@ def _apply_in_turn(
 def _other_ways(before: Analysis, candidate: Candidate, options: Options) -> Iterator[Attempt]:
     """The repairs of the same finding in the other ways that it admits, each proved as if it were applied."""
     finding = candidate.finding
-    for way in finding.admits:
-        for fix in finding.by(way) if way is not candidate.fix.way else ():
+    for way in finding.available_ways:
+        for fix in finding.fixes_by(way) if way is not candidate.fix.way else ():
             after = resolve(before, finding, fix, options) if is_allowed(fix, options) else None
             if after is not None:
                 yield prove(
@@ -380,7 +380,7 @@ def _candidates(analysis: Analysis, options: Options) -> Iterator[Candidate]:
     """Every fix that may be applied, in order."""
     for key, finding in by_key(analysis, options).items():
         alike: Counter[str] = Counter()  # What is said of several fixes does not tell them apart.
-        for fix in finding.by(options.way):
+        for fix in finding.fixes_by(options.way):
             if is_allowed(fix, options):
                 name = f"{fix.message} #{alike[fix.message]}"
                 alike[fix.message] += 1

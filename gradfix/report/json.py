@@ -194,7 +194,7 @@ def _finding(path: str, text: str, lines: Sequence[str], reported: Reported) -> 
         "fix": _fix(text, reported),
         "url": addresses.of_codemod(finding.code),
         "severity": finding.severity,
-        "ways": list(finding.admits),
+        "ways": list(finding.available_ways),
         "effect": None if reported.fix is None else reported.fix.effect,
         "notes": [
             {

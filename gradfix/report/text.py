@@ -336,7 +336,7 @@ def _found(report: Report) -> str:
         return _nothing(report)
     files = sum(1 for file in report.files if file.findings)
     safe = sum(1 for fix in fixes if fix.applicability is Applicability.SAFE)
-    unproved = sum(1 for fix in fixes if fix.unproved)
+    unproved = sum(1 for fix in fixes if fix.is_authors_choice)
     unsafe = len(fixes) - safe - unproved
     severities = [found.finding.severity for found in report.findings]
     counts = [(severities.count(one), one) for one in Severity if one in severities]
@@ -453,7 +453,7 @@ def _described(reported: Reported) -> str:
     if reported.fix is None:
         return f"no automatic fix; {_by_hand(reported.finding)}"
     fix = reported.fix
-    return printable(f"fix ({fix.effect}, {fix.standing}): {fix.message}")
+    return printable(f"fix ({fix.effect}, {fix.applicability_label}): {fix.message}")
 
 
 def _by_hand(finding: Finding) -> str:
@@ -472,7 +472,7 @@ def _other_ways(reported: Reported) -> str:
     """The ways to repair it but the one that the fix takes; empty if there is none."""
     if reported.fix is None:
         return ""
-    others = [way for way in reported.finding.admits if way is not reported.fix.way]
+    others = [way for way in reported.finding.available_ways if way is not reported.fix.way]
     if not others:
         return ""
     asked = ", ".join(f"`--way {way}`" for way in others)

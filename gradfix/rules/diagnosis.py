@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 
+from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, InPlaceChange, Leaf, OptimizerState, Step, reachable_nodes
 from gradfix.autograd.model_ledger import terms_of
 from gradfix.autograd.run import Run
@@ -28,7 +29,6 @@ from gradfix.autograd.trace_queries import (
     same_iteration,
     without_call,
 )
-from gradfix.autograd.turns import misdirected
 
 
 class Diagnosis(enum.Enum):

@@ -9,8 +9,8 @@ import ast
 
 from gradfix.autograd import operators
 from gradfix.autograd.graph import InPlaceChange
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Edit, ReplaceStatement
 from gradfix.core.segments import enclosed
 from gradfix.core.span import Span

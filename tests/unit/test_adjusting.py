@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from gradfix.autograd.graph import Clip, Event, ScalerUpdate, SchedulerStep, Step, Unscale
-from gradfix.autograd.training_step import analyze
+from gradfix.autograd.program import analyze
 from gradfix.rules import catalog
 
 NETWORK = """\
@@ -37,7 +37,7 @@ def found(*parts: str) -> list[tuple[str, str]]:
 def kinds(*parts: str) -> list[type[Event]]:
     text = "\n".join(map(dedent, parts)) + "\n"
     program = analyze(ast.parse(text), text, Path("script.py"))
-    return [type(event) for event in program.entries[0].runs[0].events]
+    return [type(event) for event in program.entry_points[0].runs[0].events]
 
 
 LOOP = """\

@@ -9,8 +9,8 @@ from textwrap import dedent, indent
 import pytest
 
 from gradfix.autograd.graph import Backward, InPlaceChange
+from gradfix.autograd.program import analyze
 from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import analyze
 from gradfix.pipeline import driver
 from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
@@ -33,7 +33,7 @@ net(data).mean().backward()
 def main_run(body: str) -> Run:
     """The main run of a program that writes something, and differentiates something afterwards."""
     text = HEAD + dedent(body) + TAIL
-    return analyze(ast.parse(text), text, Path("script.py")).entries[0].runs[0]
+    return analyze(ast.parse(text), text, Path("script.py")).entry_points[0].runs[0]
 
 
 def refused(run: Run) -> str | None:
@@ -115,9 +115,9 @@ def test_nothing_silent_is_told_of_what_is_not_come_to() -> None:
         optimizer.step()
     """
     text = HEAD + dedent(body)
-    (entry,) = analyze(ast.parse(text), text, Path("script.py")).entries
+    (entry,) = analyze(ast.parse(text), text, Path("script.py")).entry_points
     seen = {event.site: event for event in entry.runs[0].events}
-    assert [*entry.certain(lambda run: seen, lambda event: event.site, raises=False)] == []
+    assert [*entry.certain_observations(lambda run: seen, lambda event: event.site, raises=False)] == []
 
 
 def test_what_may_be_refused_is_marked() -> None:

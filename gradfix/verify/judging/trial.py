@@ -159,7 +159,7 @@ class Trial:
             raise intent.Undecided("the graphs of the original are too large to look at")
         found = intent.corrections(ledger)
         return tuple(
-            (call, one.cut, tuple(sorted(cast(Collection[tuple[int, int]], one.dropped))))
+            (call, one.drops_constants, tuple(sorted(cast(Collection[tuple[int, int]], one.dropped))))
             for call, one in sorted(found.items())
         )
 

@@ -3,7 +3,7 @@
 A file is run from its top, then every function and method that differentiates something and that nothing
 in the file called, with unknown arguments. Where a condition could not be decided, the run is repeated
 with the other outcome. A mistake is reported only if it does not depend on such a choice: see
-:meth:`EntryPoint.certain`.
+:meth:`EntryPoint.certain_observations`.
 """
 
 from __future__ import annotations
@@ -63,23 +63,23 @@ from gradfix.core.span import Span
 
 BUDGET = 40_000
 """Statements that one run may execute; far beyond what a training script takes (a few thousand)."""
-PER_LINE = 8
+BUDGET_PER_LINE = 8
 """... or as many for each line of the file, where that is more."""
 FLIPS = 12
 """How many undecided conditions are tried the other way."""
-HIDDEN = 3
+HIDDEN_RUNS = 3
 """How many runs are added only to reach a backward that no other run has reached (see :func:`_hidden`)."""
 SCRIPTS = 4
 """How many of the scripts that import a file are run."""
-LED_IN = 40_000
-"""Statements that all runs of such scripts may execute together."""
-ALLOWED = 100_000
-"""Statements that all runs of a file may execute together, apart from those of scripts."""
-ALLOWED_BY_LINE = 40
+SCRIPT_FUNCTIONS = 4
+"""How many functions of these scripts are called, if no script trains anything by itself."""
+SCRIPT_STATEMENTS = 40_000
+"""Statements that all runs through such scripts may execute together."""
+FILE_STATEMENTS = 100_000
+"""Statements that all other runs of a file may execute together."""
+FILE_STATEMENTS_PER_LINE = 40
 """... or as many for each line of the file, where that is more."""
-OFFERED = 4
-"""... and how many of the functions in them are called, if none of them trains by itself."""
-WRONG_TURNS = 4
+REVISED_GUESSES = 4
 """How many guesses about setup conditions are revised because they only led to an exception."""
 CALLS = 3
 """How many times in a row a method is called that an outside caller calls once for each batch."""
@@ -105,14 +105,14 @@ class EntryPoint:
     """Undecided conditions, with whether their answer may differ from iteration to iteration."""
     pending: list[Callable[[], Run]] = field(default_factory=list)
     """Further runs, each with one condition decided the other way: made only when a codemod needs them."""
-    bare: Callable[[], EntryPoint] | None = None
+    with_default_options: Callable[[], EntryPoint] | None = None
     """Makes the same entry point anew with all options at their defaults, where conditions depend on
     options."""
-    plain: Run | None = None
+    default_run: Run | None = None
     """The run with all options at their defaults."""
     owner: str = ""
     """The class of the method that it calls, if it calls one."""
-    known: set[ast.AST] = field(default_factory=set)
+    covered_by_others: set[ast.AST] = field(default_factory=set)
     """Nodes that are reached from other entry points with more known about them: this one reports nothing
     there."""
 
@@ -122,18 +122,18 @@ class EntryPoint:
         return self.owner, self.name
 
     @property
-    def usual(self) -> Run:
+    def run_without_options(self) -> Run:
         """The run without command-line options, if there is a separate one; else the main run."""
-        return self.plain or self.runs[0]
+        return self.default_run or self.runs[0]
 
     def release(self) -> None:
         """Release all runs, when no codemod needs this entry point any more."""
         self.pending.clear()
-        self.bare = None
-        for run in dict.fromkeys([*self.runs, *([self.plain] if self.plain is not None else [])]):
+        self.with_default_options = None
+        for run in dict.fromkeys([*self.runs, *([self.default_run] if self.default_run is not None else [])]):
             run.release()
 
-    def each(self) -> Iterator[Run]:
+    def iter_runs(self) -> Iterator[Run]:
         """The runs one by one; a pending run is executed when it is its turn."""
         yield from self.runs
         while self.pending:
@@ -141,11 +141,11 @@ class EntryPoint:
             self.runs.append(run)
             yield run
 
-    def every(self) -> list[Run]:
+    def all_runs(self) -> list[Run]:
         """All runs, those included that are made only on demand."""
-        return list(self.each())
+        return list(self.iter_runs())
 
-    def certain(
+    def certain_observations(
         self,
         observe: Callable[[Run], abc.Mapping[Hashable, Found]],
         anchor: Callable[[Found], ast.AST],
@@ -169,18 +169,20 @@ class EntryPoint:
         at the anchor, ``against`` gives the places about which a run shows the opposite.
         """
         reported: set[ast.AST] = set()
-        for found in self._certain(observe, anchor, raises, merge, repeated, besides, against):
-            if anchor(found) not in self.known:
+        for found in self._certain_observations(observe, anchor, raises, merge, repeated, besides, against):
+            if anchor(found) not in self.covered_by_others:
                 reported.add(anchor(found))
                 yield found
-        if raises and self.bare is not None and self.plain is not None:
-            if all(anchor(found) in reported for found in observe(self.plain).values()):
+        if raises and self.with_default_options is not None and self.default_run is not None:
+            if all(anchor(found) in reported for found in observe(self.default_run).values()):
                 return
-            for found in self.bare().certain(observe, anchor, raises=True, merge=merge):
+            for found in self.with_default_options().certain_observations(
+                observe, anchor, raises=True, merge=merge
+            ):
                 if anchor(found) not in reported:
                     yield found
 
-    def _certain(
+    def _certain_observations(
         self,
         observe: Callable[[Run], abc.Mapping[Hashable, Found]],
         anchor: Callable[[Found], ast.AST],
@@ -197,7 +199,7 @@ class EntryPoint:
             any(observations for _, observations in seen)
             or (repeated is not None and self._once() and repeated(main))
         ):
-            self.every()
+            self.all_runs()
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
         if not any(observations for _, observations in seen) or any(
             run.substituted or run.unfinished for run in self.runs
@@ -270,7 +272,7 @@ class Program:
         self.tree = tree
         self.text = text
         self.path = path
-        self.entries: list[EntryPoint] = []
+        self.entry_points: list[EntryPoint] = []
         self.reported: list[str] = []
         """Messages about analyses that were cut off, with repetitions; pending runs may add more."""
         self.allowances: list[Allowance] = []
@@ -278,7 +280,7 @@ class Program:
         self._parents: dict[ast.AST, ast.AST] = {}
 
     @property
-    def steps(self) -> int:
+    def statements_executed(self) -> int:
         """How many statements have been executed in all runs."""
         return sum(allowance.whole - allowance.left for allowance in self.allowances)
 
@@ -291,7 +293,7 @@ class Program:
     def no_further_runs(self) -> Iterator[None]:
         """Within it, no pending run is executed: codemods may then find mistakes that those runs would rule
         out."""
-        held = [(entry, entry.pending) for entry in self.entries]
+        held = [(entry, entry.pending) for entry in self.entry_points]
         for entry, _ in held:
             entry.pending = []
         try:
@@ -302,9 +304,9 @@ class Program:
 
     def release(self) -> None:
         """Release all runs, when the program is not needed any more."""
-        for entry in self.entries:
+        for entry in self.entry_points:
             entry.release()
-        self.entries.clear()
+        self.entry_points.clear()
 
     # ------------------------------------------------------------------ source
 
@@ -315,7 +317,7 @@ class Program:
         """
         places = [self._function_around(span) for span in spans]
         found: set[EntryPointKey] = set()
-        for entry in self.entries:
+        for entry in self.entry_points:
             for run in entry.runs:
                 if None in places or not run.entered or run.unfinished:
                     return None
@@ -363,7 +365,7 @@ class Program:
         assert isinstance(at, ast.stmt)
         return at
 
-    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+    def suite_around(self, statement: ast.stmt) -> list[ast.stmt]:
         """The suite that ``statement`` stands in."""
         outer = self.parent(statement)
         for name in ("body", "orelse", "finalbody"):
@@ -383,7 +385,9 @@ class Program:
 
     def proxy_calls(self) -> set[Span]:
         """The calls that stand for what happens in the modules of the project which they lead into."""
-        return {Span.of(call) for entry in self.entries for run in entry.runs for call in run.proxy_calls}
+        return {
+            Span.of(call) for entry in self.entry_points for run in entry.runs for call in run.proxy_calls
+        }
 
     def function(self, node: ast.AST) -> ast.AST:
         """The function (or lambda, or the module) whose code ``node`` is.
@@ -421,7 +425,7 @@ def analyze(tree: ast.Module, text: str, path: Path, keys: Container[EntryPointK
 def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey] | None) -> None:
     tree = program.tree
     messages = program.reported
-    allowance = Allowance(max(ALLOWED, ALLOWED_BY_LINE * _last_line(tree)))
+    allowance = Allowance(max(FILE_STATEMENTS, FILE_STATEMENTS_PER_LINE * _last_line(tree)))
     program.allowances.append(allowance)
     entered: set[ast.AST] = set()
     at_once = keys is None or ("", MODULE) in keys
@@ -434,35 +438,35 @@ def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey]
         entry = explore(
             MODULE, tree, relevance, execute, messages, str(program.path), _budget(tree), allowance
         )
-        program.entries.append(entry)
+        program.entry_points.append(entry)
         for run in entry.runs:
             entered |= run.entered
-    surroundings: Surroundings | None = None
+    surroundings: ModuleScope | None = None
     asked = False
     met: set[ast.AST] = set()
     looked = 0
-    for definition in entry_points(tree, relevance):
+    for definition in functions_to_start(tree, relevance):
         known: set[ast.AST] = set()
         if definition in entered:
-            met |= _met(run for entry in program.entries[looked:] for run in entry.runs)
-            looked = len(program.entries)
+            met |= _met(run for entry in program.entry_points[looked:] for run in entry.runs)
+            looked = len(program.entry_points)
             if all(call in met for call in backwards_in([definition])):
                 continue
             known = met.copy()
         if not asked and definition not in entered:
             asked = True
-            if keys is None or ("", SCRIPTED) in keys:
-                program.entries += called(program, relevance, messages)
+            if keys is None or ("", THROUGH_SCRIPTS) in keys:
+                program.entry_points += through_scripts(program, relevance, messages)
         cls = relevance.classes.get(definition)
         owner = cls.name if cls is not None else ""
         if keys is not None and (owner, definition.name) not in keys:
             continue
-        surroundings = surroundings or Surroundings(tree, relevance)
+        surroundings = surroundings or ModuleScope(tree, relevance)
 
         def start(
             run: Run,
             definition: FunctionDefinition = definition,
-            surroundings: Surroundings = surroundings,
+            surroundings: ModuleScope = surroundings,
             otherwise: bool = definition in entered,
         ) -> None:
             run_entry(run, surroundings, definition, otherwise)
@@ -479,8 +483,8 @@ def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey]
             allowance,
             otherwise=partial(start, otherwise=True) if _asks_for_a_setting(definition) else None,
         )
-        entry.owner, entry.known = owner, known
-        program.entries.append(entry)
+        entry.owner, entry.covered_by_others = owner, known
+        program.entry_points.append(entry)
         for run in entry.runs:
             entered |= run.entered
 
@@ -490,7 +494,7 @@ MODULE = "<module>"
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def called(program: Program, relevance: Relevance, messages: list[str]) -> Iterator[EntryPoint]:
+def through_scripts(program: Program, relevance: Relevance, messages: list[str]) -> Iterator[EntryPoint]:
     """Yield the entry point that runs the scripts which import the file, if any of them trains here."""
     path = os.path.abspath(program.path)
     scripts = callers.scripts(path)
@@ -502,14 +506,14 @@ def called(program: Program, relevance: Relevance, messages: list[str]) -> Itera
         (script, None) for script in scripts[:SCRIPTS]
     ]
     starts += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, FunctionDefinition)]
-    allowance = Allowance(LED_IN)
+    allowance = Allowance(SCRIPT_STATEMENTS)
     program.allowances.append(allowance)
     for script, function in starts:
         if not allowance.left:
             break
         if function is not None:
             # A script may offer several trainings and run one of them, or one that is asked for.
-            if (entry is not None and not offered) or offered == OFFERED:
+            if (entry is not None and not offered) or offered == SCRIPT_FUNCTIONS:
                 break
             if not relevance.differentiates(function):
                 continue
@@ -522,7 +526,7 @@ def called(program: Program, relevance: Relevance, messages: list[str]) -> Itera
 
         run_from = partial(
             explore,
-            SCRIPTED,
+            THROUGH_SCRIPTS,
             program.tree,
             relevance,
             start,
@@ -549,13 +553,13 @@ def called(program: Program, relevance: Relevance, messages: list[str]) -> Itera
         yield entry
 
 
-def _wrong_turn(run: Run) -> ast.AST | None:
+def _misleading_guess(run: Run) -> ast.AST | None:
     """The guess that led to an exception before anything was trained, or ruled out whatever trains."""
-    revised_guesses = run.scenario.revised_guesses
+    revised = run.scenario.revised_guesses
     trains = any(isinstance(event, Backward) for event in run.events)
-    if len(revised_guesses) == WRONG_TURNS or trains or run.refused_write:
+    if len(revised) == REVISED_GUESSES or trains or run.refused_write:
         return None
-    return next((site for site in (*run.refused[-1:], *run.precluding) if site not in revised_guesses), None)
+    return next((site for site in (*run.refused[-1:], *run.precluding) if site not in revised), None)
 
 
 def _trains_here(entry: EntryPoint) -> bool:
@@ -592,7 +596,7 @@ def run_script(
         call_function(run, value, Call([], {}, function))
 
 
-def entry_points(tree: ast.Module, relevance: Relevance) -> list[FunctionDefinition]:
+def functions_to_start(tree: ast.Module, relevance: Relevance) -> list[FunctionDefinition]:
     """Functions and methods that differentiate, those first that nothing in the file mentions."""
     found: list[FunctionDefinition] = []
     for statement in tree.body:
@@ -642,12 +646,14 @@ def explore(
         except BudgetExceeded as spent:
             (function,) = spent.args
             where = f" in {function}" if function not in ("", name) else ""
-            if granted == budget and name != SCRIPTED:
-                messages.append(f"analysis of {name} stopped{where}: more than {budget} steps")
+            if granted == budget and name != THROUGH_SCRIPTS:
+                messages.append(f"analysis of {name} stopped{where}: more than {budget} statements")
             else:
                 run.unfinished = True
-                whole = "the scripts that import it" if name == SCRIPTED else "it"
-                messages.append(f"analysis of {whole} stopped: more than {allowance.whole} steps together")
+                whole = "the scripts that import it" if name == THROUGH_SCRIPTS else "it"
+                messages.append(
+                    f"analysis of {whole} stopped: more than {allowance.whole} statements together"
+                )
             run.events.clear()
             run.entered.clear()  # what it has called is looked at from outside instead
         except RecursionError:
@@ -659,10 +665,10 @@ def explore(
         return run
 
     main = main or make(Scenario(default_options=default_options))
-    while (wrong := _wrong_turn(main)) is not None:
-        revised_guesses = main.scenario.revised_guesses | {wrong}
+    while (wrong := _misleading_guess(main)) is not None:
+        revised = main.scenario.revised_guesses | {wrong}
         main.release()
-        main = make(Scenario(default_options=default_options, revised_guesses=revised_guesses))
+        main = make(Scenario(default_options=default_options, revised_guesses=revised))
     entry.runs.append(main)
     if alone:
         return entry
@@ -679,10 +685,8 @@ def explore(
             return run
         # ``else: raise``: all of several kinds were refused. The last one is what no other run has asked for.
         *others, last = run.refused
-        revised_guesses = run.scenario.revised_guesses | {last}
-        entry.pending.append(
-            lambda: make(Scenario(bool(single), single, main, default_options, revised_guesses))
-        )
+        revised = run.scenario.revised_guesses | {last}
+        entry.pending.append(lambda: make(Scenario(bool(single), single, main, default_options, revised)))
         run.release()
         return make(Scenario(True, others, main, default_options))
 
@@ -696,10 +700,10 @@ def explore(
         optional, departs = [], False
     if optional:
         without = cache(lambda: make(Scenario(main_run=main, default_options=True)))
-        entry.bare = cache(
+        entry.with_default_options = cache(
             lambda: explore(name, node, relevance, start, messages, origin, budget, allowance, without())
         )
-        entry.plain = without() if departs else main
+        entry.default_run = without() if departs else main
     if departs:
         # It is another branch than the main run's, and one that is certainly taken.
         entry.runs.append(without())
@@ -708,7 +712,7 @@ def explore(
         entry.runs.append(opposite())
     elif worth:
         entry.pending.append(opposite)
-    for _ in range(HIDDEN):
+    for _ in range(HIDDEN_RUNS):
         hidden = _hidden(entry.runs)
         if hidden is None:
             break
@@ -720,9 +724,7 @@ def explore(
     if len(worth) > 1:
         tried = {run.scenario.flipped for run in entry.runs}
         others = [site for site in worth[:FLIPS] if frozenset([site]) not in tried]
-        entry.pending += [
-            lambda site=site: make(Scenario(True, [site], main, default_options)) for site in others
-        ]  # type: ignore[misc]
+        entry.pending += [partial(make, Scenario(True, [site], main, default_options)) for site in others]
     return entry
 
 
@@ -830,14 +832,14 @@ def _base(target: ast.expr, assigned: set[str]) -> bool:
 
 def _budget(tree: ast.Module) -> int:
     """The budget of a run from the top: a long file may be long for no other reason than its length."""
-    return max(BUDGET, PER_LINE * _last_line(tree))
+    return max(BUDGET, BUDGET_PER_LINE * _last_line(tree))
 
 
 def _last_line(tree: ast.Module) -> int:
     return tree.body[-1].end_lineno or 0 if tree.body else 0
 
 
-SCRIPTED = "<scripts>"
+THROUGH_SCRIPTS = "<scripts>"
 """The name of the entry point by way of scripts that import the file."""
 
 
@@ -849,7 +851,7 @@ class Allowance:
         self.left = whole
 
 
-class Surroundings:
+class ModuleScope:
     """The module-level variables for a function that is called from outside: the file without its training
     code."""
 
@@ -919,7 +921,7 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
 
 
 def run_entry(
-    run: Run, surroundings: Surroundings, definition: FunctionDefinition, otherwise: bool = False
+    run: Run, surroundings: ModuleScope, definition: FunctionDefinition, otherwise: bool = False
 ) -> None:
     """Call a function or method of the file as an outside caller would, with unknown arguments.
 
