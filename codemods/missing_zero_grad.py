@@ -90,7 +90,7 @@ def _by_optimizers(program: Program) -> Iterator[Finding]:
             ]
             lent = _let_go(entry, step)
             if any(leaf.grad_is_copy for leaf in step.consumed):
-                fixes = _clear_lender(program, backward)
+                fixes = _clear_grad_source(program, backward)
             elif lent:
                 fixes = _clear_in_place(program, lent)
                 notes += [
@@ -207,7 +207,7 @@ def _let_go(entry: EntryPoint, step: Step) -> list[ast.Call]:
     return [site for site in dict.fromkeys(places) if isinstance(site, ast.Call) and site.lineno > 0]
 
 
-def _clear_lender(program: Program, backward: Backward) -> tuple[Fix, ...]:
+def _clear_grad_source(program: Program, backward: Backward) -> tuple[Fix, ...]:
     """Clear the network that computes the gradients of which another one is given copies."""
     here = program.function(backward.site)
     for call in calls_in(backward.visited):

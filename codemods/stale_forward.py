@@ -424,7 +424,7 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     yield from _step_later(program, one)
     for plan in _plans(program, one):
         yield from _carried_out(program, one, *plan)
-    plan = _turned_round(program, one)
+    plan = _swap_phases(program, one)
     yield from _carried_out(program, one, *plan) if plan is not None else ()
     yield from _both_first(program, one)
 
@@ -770,7 +770,7 @@ def _behind(event: Backward, calls: set[ModuleCall]) -> set[Node]:
     return found
 
 
-def _turned_round(program: Program, one: Stale) -> Plan | None:
+def _swap_phases(program: Program, one: Stale) -> Plan | None:
     """Of two updates, each in a call of a helper or in an iteration over pairs, the later one comes first.
 
     Its loss was computed with the weights that it moves, and the other one has nothing to do with these.

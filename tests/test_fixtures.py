@@ -15,7 +15,7 @@ from gradfix.autograd.graph import Backward, InPlaceChange
 from gradfix.autograd.program import analyze
 from gradfix.pipeline import analysis, driver
 from gradfix.pipeline.driver import Options, RequestedOptions
-from gradfix.pipeline.results import Attempt, Repaired
+from gradfix.pipeline.results import Attempt, FilePlan
 from gradfix.project import source
 from gradfix.project.source import Source
 from gradfix.rewriting.rewrite import apply_fixes
@@ -54,7 +54,7 @@ def parsed(path: Path, data: bytes | None = None) -> Source:
     return read
 
 
-def repaired(case: Case, options: Options) -> Repaired:
+def repaired(case: Case, options: Options) -> FilePlan:
     result = driver.repair(parsed(case.path), options)
     assert not result.problems
     assert not result.messages

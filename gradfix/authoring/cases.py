@@ -37,7 +37,7 @@ from gradfix.core.codemod import BY_HAND, Effect, Finding, Severity
 from gradfix.pipeline import driver
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions
 from gradfix.pipeline.proving import time_budget
-from gradfix.pipeline.results import Attempt, Outcome, Repaired
+from gradfix.pipeline.results import Attempt, FilePlan, Outcome
 from gradfix.project import source
 from gradfix.project.source import Problem, Source
 from gradfix.rules import catalog
@@ -293,7 +293,7 @@ def _told(finding: Finding) -> str:
     return f"line {finding.span.line}: {finding.code} is found: {finding.message}"
 
 
-def _touched(repaired: Repaired) -> Iterator[str]:
+def _touched(repaired: FilePlan) -> Iterator[str]:
     """What is found in a program that is right."""
     for finding in (
         *(one.finding for one in repaired.attempts),
@@ -302,7 +302,7 @@ def _touched(repaired: Repaired) -> Iterator[str]:
         yield _told(finding)
 
 
-def _not_left(case: Case, repaired: Repaired) -> Iterator[str]:
+def _not_left(case: Case, repaired: FilePlan) -> Iterator[str]:
     """What is otherwise of a program whose mistake is told, and that is not rewritten."""
     codes = [one.finding.code for one in repaired.remaining]
     if codes != [case.fault]:
@@ -311,7 +311,7 @@ def _not_left(case: Case, repaired: Repaired) -> Iterator[str]:
         yield f"it is rewritten, and there is no {case.path.stem}{FIXED}:\n{_diff(repaired, repaired.before)}"
 
 
-def _not_repaired(case: Case, fixed: Path, repaired: Repaired, options: Options) -> Iterator[str]:
+def _not_repaired(case: Case, fixed: Path, repaired: FilePlan, options: Options) -> Iterator[str]:
     """What is otherwise of a program that is to be repaired."""
     mine = [attempt for attempt in repaired.attempts if attempt.finding.code == case.fault]
     if not mine and not any(one.finding.code == case.fault for one in repaired.remaining):
@@ -359,7 +359,7 @@ def _not_right(fixed: Path, options: Options) -> Iterator[str]:
         yield f"{fixed.name}: {_told(one.finding)}"
 
 
-def _diff(repaired: Repaired, expected: bytes) -> str:
+def _diff(repaired: FilePlan, expected: bytes) -> str:
     """How what is written differs from what is expected, which has the minus."""
     one, other = (data.decode(errors="replace").splitlines() for data in (expected, repaired.after))
     return "\n".join(difflib.unified_diff(one, other, "expected", "written", n=1, lineterm=""))

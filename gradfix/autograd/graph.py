@@ -116,7 +116,7 @@ class Leaf:
         self.grad_source: Leaf | None = None
         """The parameter whose gradient this one was given: ``shared.grad = own.grad``, one tensor then."""
         self.grad_is_copy = False
-        """Whether its gradient is a copy of the lender's: ``shared.grad = own.grad.clone()``."""
+        """Whether its gradient is a copy of that of ``grad_source``: ``shared.grad = own.grad.clone()``."""
         self.unknown_grad = False
         """Something unknown may have written the gradient."""
         self.children: list[Leaf] = []

@@ -43,7 +43,7 @@ class LoopIteration:
     def holds(self, term: NumberExpression) -> bool | None:
         """Whether a condition holds in this iteration, if its number leaves no choice.
 
-        None also where the numbers that are told apart say nothing: it may turn at a larger one.
+        None also where the numbers that are told apart say nothing: its answer may change at a larger one.
         """
         numbers = where(term)
         if numbers is None or numbers in (0, EVERY):
@@ -52,7 +52,7 @@ class LoopIteration:
             return False
         return None if self.may_be & ~numbers else True
 
-    def turns(self, term: NumberExpression, answer: bool) -> bool:
+    def flips(self, term: NumberExpression, answer: bool) -> bool:
         """Whether a condition that has this answer has the other one in some later iteration."""
         numbers = where(term)
         return numbers is not None and bool(self.later() & (~numbers if answer else numbers))

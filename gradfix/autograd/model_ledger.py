@@ -43,7 +43,7 @@ def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Le
         for leaf in step.consumed:
             moved.setdefault(leaf, []).append(step.serial)
     calls = tuple(_call(event, index, owned, moved) for event, index in numbers.items())
-    turns: Counter[object] = Counter()
+    step_numbers: Counter[object] = Counter()
     optimizers = {one.state: index for index, one in enumerate(run.optimizers)}
     entered = []
     for step in taken:
@@ -52,8 +52,8 @@ def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Le
             for leaf, held in step.consumed.items()
         }
         index = optimizers.setdefault(step.optimizer, len(optimizers))
-        entered.append(Consumed(index, turns[index], consumed))
-        turns[index] += 1
+        entered.append(Consumed(index, step_numbers[index], consumed))
+        step_numbers[index] += 1
     return Ledger(calls, tuple(entered))
 
 

@@ -441,7 +441,7 @@ def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey]
         program.entry_points.append(entry)
         for run in entry.runs:
             entered |= run.entered
-    surroundings: ModuleScope | None = None
+    scope: ModuleScope | None = None
     asked = False
     met: set[ast.AST] = set()
     looked = 0
@@ -461,15 +461,15 @@ def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey]
         owner = cls.name if cls is not None else ""
         if keys is not None and (owner, definition.name) not in keys:
             continue
-        surroundings = surroundings or ModuleScope(tree, relevance)
+        scope = scope or ModuleScope(tree, relevance)
 
         def start(
             run: Run,
             definition: FunctionDefinition = definition,
-            surroundings: ModuleScope = surroundings,
+            scope: ModuleScope = scope,
             otherwise: bool = definition in entered,
         ) -> None:
-            run_entry(run, surroundings, definition, otherwise)
+            run_entry(run, scope, definition, otherwise)
 
         # A setting of the script may keep it from some of a function's training: that is looked at by itself.
         entry = explore(
@@ -920,15 +920,13 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
         yield from _binds(inner)
 
 
-def run_entry(
-    run: Run, surroundings: ModuleScope, definition: FunctionDefinition, otherwise: bool = False
-) -> None:
+def run_entry(run: Run, scope: ModuleScope, definition: FunctionDefinition, otherwise: bool = False) -> None:
     """Call a function or method of the file as an outside caller would, with unknown arguments.
 
     If ``otherwise``, parameters with a default are unknown, too: the file calls it with the defaults.
     """
     keywords = _settings(definition) if otherwise else {}
-    surroundings.around(run)
+    scope.around(run)
     if run.relevance.switches_mode:
         run.grad_enabled = None
     _forget_modes(run, run.globals.variables)

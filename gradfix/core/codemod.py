@@ -363,8 +363,8 @@ class Codemod:
 
     @property
     def severity(self) -> Severity:
-        """How bad its findings are, unless a finding is another case (see :func:`severity_of`): the first word of a
-        paragraph of the documentation, and a warning where nothing is said."""
+        """How bad its findings are, unless a finding is another case (see :func:`severity_of`): the first
+        word of a paragraph of the documentation, and a warning where nothing is said."""
         word = re.match(r"\w*", self._paragraph(SEVERITY))
         return next((one for one in Severity if word and one == word[0]), Severity.WARNING)
 

@@ -38,7 +38,7 @@ def analyse(parsed: Source, options: Options, names: Collection[str] | None = No
     program = run_model(parsed)
     if isinstance(program, Problem):
         return Analysis(parsed, (), (program,))
-    return diagnose(parsed, program, options, names)
+    return run_codemods(parsed, program, options, names)
 
 
 def run_model(parsed: Source, keys: Collection[tuple[str, str]] | None = None) -> Program | Problem:
@@ -51,7 +51,7 @@ def run_model(parsed: Source, keys: Collection[tuple[str, str]] | None = None) -
         return problem_of(parsed.path, "the analysis", error)
 
 
-def diagnose(
+def run_codemods(
     parsed: Source, program: Program, options: Options, names: Collection[str] | None = None
 ) -> Analysis:
     """Ask the codemods (those of ``names``, or all) about ``program``."""
@@ -71,10 +71,10 @@ def diagnose(
         except Exception as error:
             problems.append(problem_of(parsed.path, f"the codemod {codemod.name}", error))
     # What lies in an imported module has no place in this file, unless it can be mended here.
-    lent = program.proxy_calls()
+    proxy_calls = program.proxy_calls()
     reported: dict[tuple[str, Span, str], Finding] = {}
     for finding in findings:
-        if finding.span.line > 0 and (finding.fixes or not is_elsewhere(finding, lent)):
+        if finding.span.line > 0 and (finding.fixes or not is_elsewhere(finding, proxy_calls)):
             notes = tuple(note for note in finding.notes if note.span.line > 0)
             # A mistake may show from more than one entry point.
             reported.setdefault((finding.code, finding.span, finding.message), finding._replace(notes=notes))
@@ -82,9 +82,9 @@ def diagnose(
     return Analysis(parsed, tuple(ordered), tuple(problems), program.messages, program)
 
 
-def is_elsewhere(finding: Finding, lent: Collection[Span]) -> bool:
+def is_elsewhere(finding: Finding, proxy_calls: Collection[Span]) -> bool:
     """Whether a finding or one of its notes is about code in an imported module."""
-    return finding.span in lent or any(note.span in lent for note in finding.notes)
+    return finding.span in proxy_calls or any(note.span in proxy_calls for note in finding.notes)
 
 
 def problem_of(path: str, what: str, error: Exception) -> Problem:

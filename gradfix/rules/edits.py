@@ -352,7 +352,8 @@ def requires_grad_call(leaf: Leaf) -> ast.Call | None:
 
 
 def without_requires_grad(program: Program, call: ast.Call) -> Edit:
-    """The edit by which the call that :func:`requires_grad_call` found no longer makes the tensor require grad."""
+    """The edit by which the call that :func:`requires_grad_call` found no longer makes the tensor require
+    grad."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
         return ReplaceExpression(Span.of(call), program.segment(call.func.value))
     return RemoveArgument(Span.of(call), "requires_grad")

@@ -88,13 +88,13 @@ def find(program: Program, order: Order) -> Iterator[Finding]:
 def _otherwise(run: Run, order: Order) -> dict[Hashable, AdversarialIteration]:
     found: dict[Hashable, AdversarialIteration] = {}
     for path in dict.fromkeys(step.loops for step in steps(run)):
-        turns = _turns(run, [step for step in steps(run) if step.loops == path])
-        if turns is not None and turns.order is not order:
-            found.setdefault(turns.generator.site, turns)
+        iteration = _adversarial_iteration(run, [step for step in steps(run) if step.loops == path])
+        if iteration is not None and iteration.order is not order:
+            found.setdefault(iteration.generator.site, iteration)
     return found
 
 
-def _turns(run: Run, pair: list[Step]) -> AdversarialIteration | None:
+def _adversarial_iteration(run: Run, pair: list[Step]) -> AdversarialIteration | None:
     """An iteration with two steps, if they are those of adversaries and nothing else is amiss."""
     if len(pair) != 2 or len({step.optimizer for step in pair}) != 2 or any(step.doubtful for step in pair):
         return None

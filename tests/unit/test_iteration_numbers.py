@@ -33,8 +33,8 @@ def test_a_later_pass_is_not_the_first() -> None:
     second = LoopIteration(first)
     assert second.holds(start) is False
     assert second.holds(remainder(2, 0)) is None
-    assert first.turns(start, True)
-    assert not second.turns(start, False)
+    assert first.flips(start, True)
+    assert not second.flips(start, False)
 
 
 def test_what_is_beyond_the_horizon_stays_open() -> None:

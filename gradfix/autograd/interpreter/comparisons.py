@@ -89,7 +89,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
                 known = held
                 passed.learn(term, held)
             if passed is not None and known is not None:
-                run.last_number_condition = node, known, passed.turns(term, known)
+                run.last_number_condition = node, known, passed.flips(term, known)
                 return Const(known)
         left, right = _number(left, right), _number(right, left)
         if isinstance(left, Const) and isinstance(right, Const):

@@ -53,9 +53,9 @@ def decide(
         return not stop
     value = run.evaluate(test, frame)
     if run.last_number_condition is not None:
-        turn, run.last_number_condition = run.last_number_condition, None
-        if site is not None and turn[0] is test and _matters(run, site):
-            note_number_condition(run, *turn)
+        noted, run.last_number_condition = run.last_number_condition, None
+        if site is not None and noted[0] is test and _matters(run, site):
+            note_number_condition(run, *noted)
     known = truth(value)
     if known is not None:
         return known
@@ -372,11 +372,11 @@ def comparable(run: Run, node: ast.expr, frame: Frame) -> tuple[Any, ...] | None
     return None
 
 
-def note_number_condition(run: Run, test: ast.expr, holds: bool, turns: bool) -> None:
+def note_number_condition(run: Run, test: ast.expr, holds: bool, flips: bool) -> None:
     """Note the answer to a condition on the iteration number, and whether a later iteration may change it."""
     if run.unflipped.get(test, holds) is not holds:
         run.unflipped[test] = None
-    elif turns:
+    elif flips:
         run.unflipped.setdefault(test, holds)
 
 

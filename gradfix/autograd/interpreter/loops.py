@@ -151,13 +151,13 @@ def forget_counters(run: Run, loop: ast.AST, frame: Frame, before: dict[str, Val
 class _Unrolling:
     """Decides, from what the iterations of a loop have shown, whether to run another one."""
 
-    __slots__ = ("calls", "first", "last", "nodes", "pinned", "run", "trains", "unturned")
+    __slots__ = ("calls", "decided", "first", "last", "nodes", "run", "trains", "unflipped")
 
     def __init__(self, run: Run, loop: ast.AST) -> None:
         self.run = run
         self.trains = run.relevance.differentiates(loop)
-        self.pinned = run.decided_by_number
-        self.unturned = len(run.unflipped)
+        self.decided = run.decided_by_number
+        self.unflipped = len(run.unflipped)
         self.first = run.serial
         self.begin()
 
@@ -173,10 +173,10 @@ class _Unrolling:
         A condition on the number of the iteration has kept something from being run. Or a graph is handed on
         from iteration to iteration: a recurrent step is first stale in the third (autograd_facts: RNN).
         """
-        if self.run.decided_by_number > self.pinned:
+        if self.run.decided_by_number > self.decided:
             return True
-        if len(self.run.unflipped) > self.unturned:
-            news = itertools.islice(self.run.unflipped.values(), self.unturned, None)
+        if len(self.run.unflipped) > self.unflipped:
+            news = itertools.islice(self.run.unflipped.values(), self.unflipped, None)
             if any(outcome is not None for outcome in news):
                 return True
         if self.last == self.first or not self.trains:

@@ -261,7 +261,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             elif (
                 isinstance(value, SummaryTensor) and value.view == "grad" and len(value.leaves) == len(leaves)
             ):
-                _lend(leaves, value)
+                _share_gradients(leaves, value)
             else:
                 for leaf in leaves:
                     leaf.unknown_grad = True
@@ -271,15 +271,15 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             move_by_hand(run, leaves, target)
 
 
-def _lend(leaves: list[Leaf], gradients: SummaryTensor) -> None:
+def _share_gradients(leaves: list[Leaf], gradients: SummaryTensor) -> None:
     """Give parameters the gradients of others, or copies of them."""
-    for leaf, lender in zip(leaves, gradients.leaves):
-        if gradients.itself or lender.grad is None:
-            leaf.grad = lender.grad
+    for leaf, source in zip(leaves, gradients.leaves):
+        if gradients.itself or source.grad is None:
+            leaf.grad = source.grad
         else:
-            leaf.grad = dict(lender.grad)
-        leaf.unknown_grad = lender.unknown_grad
-        leaf.grad_source = lender if lender is not leaf else None
+            leaf.grad = dict(source.grad)
+        leaf.unknown_grad = source.unknown_grad
+        leaf.grad_source = source if source is not leaf else None
         leaf.grad_is_copy = leaf.grad_source is not None and not gradients.itself
 
 

@@ -9,10 +9,10 @@ from gradfix.core import intent
 from gradfix.core.codemod import Effect
 from gradfix.runtime.probe import BY_HAND
 from gradfix.verify.checks import Check
-from gradfix.verify.claims.around import longest
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.course import each_step, summary
 from gradfix.verify.claims.gradients import Course, agreement, compare, follow_steps, leftover
+from gradfix.verify.claims.side_effects import longest
 from gradfix.verify.recording.records import RecordedStep, Recording, plural
 
 

@@ -81,7 +81,7 @@ class Trial:
             ahead.append(replace(self._job(self.before, first), scout="errors"))
         job = self._job(self._after, first, watched=self._changed)
         (run,) = self._runner.run([job])
-        if short(run) and claims.wanting(run):
+        if short(run) and claims.incomplete(run):
             ahead.append(replace(job, scout="pieces"))
         wider = farther(self._limits, self._runner, ahead)
         self._ahead = wider.steps - self._limits.steps, wider.backwards - self._limits.backwards
