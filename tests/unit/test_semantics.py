@@ -235,7 +235,7 @@ CONTAINERS: list[Row] = [
     ("Mapping.update", "table.update({'b': 2}); r = table['b']", "2"),
     ("Mapping.copy", "r = table.copy()['a']", "tensor with a graph"),
     ("Mapping.clear", "table.clear(); r = table", "dict of nothing"),
-    ("Params.items", "r = dict(net.named_parameters()).items()", "parameters"),
+    ("ParameterIterable.items", "r = dict(net.named_parameters()).items()", "parameters"),
     ("builtins.list", "r = list((1, 2))", "list of 1, 2"),
     ("builtins.dict", "r = dict(a=1)['a']", "1"),
     ("munch.Munch", "r = munch.Munch(a=1).a", "1"),
