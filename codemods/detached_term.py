@@ -44,7 +44,7 @@ from collections.abc import Iterator
 
 from gradfix.autograd.cuts import DeadTerm, dead_terms, of_gradient
 from gradfix.autograd.graph import Node
-from gradfix.autograd.training_step import Program
+from gradfix.autograd.program import Program
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
@@ -53,18 +53,18 @@ from gradfix.rules.edits import (
     creating_graph,
     line,
     note,
-    offered,
     receiver,
     shown,
     stepped,
     uncut,
+    within_file,
 )
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each term of a loss that trains nobody of what it was computed of."""
-    for entry in program.entries:
-        for one in entry.certain(dead_terms, lambda one: one.backward.site, raises=False):
+    for entry in program.entry_points:
+        for one in entry.certain_observations(dead_terms, lambda one: one.backward.site, raises=False):
             if line(one.cut.site) > 0:
                 yield _finding(program, one)
 
@@ -118,4 +118,4 @@ def _fixes(program: Program, one: DeadTerm) -> tuple[Fix, ...]:
         for made in constructed(one.run, other.state)
         if made > 0
     )
-    return offered([Fix(words, Effect.CHANGES, edits, Claim(unchanged=others, losses="rerouted"))])
+    return within_file([Fix(words, Effect.CHANGES, edits, Claim(unchanged=others, losses="rerouted"))])

@@ -50,8 +50,10 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
+from gradfix.autograd.alternation import swapped
 from gradfix.autograd.graph import Backward, OptimizerState, Step
 from gradfix.autograd.intent import passing_through
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
@@ -61,12 +63,10 @@ from gradfix.autograd.trace_queries import (
     leading_to,
     steps,
 )
-from gradfix.autograd.training_step import Program
-from gradfix.autograd.turns import swapped
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
 from gradfix.core.span import Span
 from gradfix.rules import conditional_steps
-from gradfix.rules.edits import constructed, insert, note, offered, only_for, receiver, stepped
+from gradfix.rules.edits import constructed, insert, note, only_for, receiver, stepped, within_file
 
 
 class Leak(NamedTuple):
@@ -82,8 +82,8 @@ class Leak(NamedTuple):
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that consumes another optimizer's loss."""
-    for entry in program.entries:
-        for leak in entry.certain(leaks, lambda one: one.step.site, raises=False):
+    for entry in program.entry_points:
+        for leak in entry.certain_observations(leaks, lambda one: one.step.site, raises=False):
             yield _finding(program, leak)
 
 
@@ -140,7 +140,7 @@ def _finding(program: Program, leak: Leak) -> Finding:
         note(leak.own.site, f"the gradients of `{own}` are added to these"),
         note(leak.step.site, f"`{name}` uses the sum of both"),
     ]
-    fixes = offered(_cleared(program, leak))
+    fixes = within_file(_cleared(program, leak))
     if not fixes:
         choices = f"step `{name}` before this, or pass `inputs=` to this backward"
         notes.append(note(leak.foreign.site, choices))
@@ -153,7 +153,7 @@ def _cleared(program: Program, leak: Leak) -> Iterator[Fix]:
     """The gradients, cleared before the first of the optimizer's own losses is differentiated."""
     name = stepped(program, leak.step.optimizer, leak.own.site)
     claim = Claim(unchanged=constructed(leak.run, leak.meant_for))
-    at_once = conditional_steps.place(program, leak.own, leak.step) is True
+    at_once = conditional_steps.clearing_statement(program, leak.own, leak.step) is True
     if name is not None and at_once and leak.foreign.serial < leak.own.serial:
         edit = insert(program.statement(leak.own.site), "before", f"{name}.zero_grad()")
         yield Fix("clear the gradients of the other loss first", Effect.CHANGES, (edit,), claim)

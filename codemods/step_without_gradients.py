@@ -58,7 +58,17 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from gradfix.autograd.cuts import dead_terms, graphless
-from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, reach, unseen
+from gradfix.autograd.graph import (
+    Backward,
+    Leaf,
+    ModuleCall,
+    Node,
+    OptimizerState,
+    Step,
+    begins_in_unseen_code,
+    reachable_nodes,
+)
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
@@ -66,12 +76,11 @@ from gradfix.autograd.trace_queries import (
     calls_in,
     first_step,
     followed,
+    gradient_clears,
     steps,
     touched,
     undifferentiated,
-    zeros,
 )
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression
 from gradfix.core.span import Span
 from gradfix.rules.edits import (
@@ -79,11 +88,11 @@ from gradfix.rules.edits import (
     line,
     network,
     note,
-    offered,
     receiver,
     shown,
     stepped,
     uncut,
+    within_file,
 )
 from gradfix.rules.untrained import Untrained, trained_elsewhere, untrained
 
@@ -116,14 +125,16 @@ class Idle:
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer whose steps never find a gradient."""
     reported: set[ast.AST] = set()
-    for entry in program.entries:
+    for entry in program.entry_points:
         observe = partial(never_fed, within=entry.node)
-        for idle in entry.certain(observe, lambda i: i.step.site, raises=False, repeated=_starves):
+        for idle in entry.certain_observations(
+            observe, lambda i: i.step.site, raises=False, repeated=_starves
+        ):
             chosen = idle.beside and _one_of_several(program, idle.step.optimizer.created)
             if not chosen and idle.step.site not in reported:
                 reported.add(idle.step.site)
                 yield _finding(program, idle)
-        for part in entry.certain(_parts, lambda one: one.step.site, raises=False):
+        for part in entry.certain_observations(_parts, lambda one: one.step.site, raises=False):
             if not trained_elsewhere(program, part.step.optimizer, part.call.leaves):
                 yield _part_finding(program, part)
 
@@ -196,7 +207,7 @@ def _cleared_last(run: Run, optimizer: OptimizerState, losses: list[Backward]) -
 
 def _starved(run: Run, step: Step, owned: set[Leaf], previous: int, losses: list[Backward]) -> Idle | None:
     """A step that comes behind the clearing, with nothing in between that reaches its parameters."""
-    clearing = [z for z in between(zeros(run), previous, step.serial) if owned.issubset(z.leaves)]
+    clearing = [z for z in between(gradient_clears(run), previous, step.serial) if owned.issubset(z.leaves)]
     if not clearing or clearing[-1].loops != step.loops or not step.loops or not owned:
         return None
     since = clearing[-1].serial
@@ -225,9 +236,9 @@ def _passes_by(loss: Backward, owned: set[Leaf]) -> bool:
         and all(loss.reached.values())
         and owned.isdisjoint(loss.reached)
         # Two networks that cannot be seen may be one.
-        and not (any(leaf.supposed for leaf in loss.reached) and any(leaf.supposed for leaf in owned))
+        and not (any(leaf.assumed for leaf in loss.reached) and any(leaf.assumed for leaf in owned))
         and not any(
-            unseen(node) and (node.call is None or not owned.isdisjoint(node.call.leaves))
+            begins_in_unseen_code(node) and (node.call is None or not owned.isdisjoint(node.call.leaves))
             for node in loss.visited
         )
     )
@@ -241,7 +252,9 @@ def _forgotten(run: Run, optimizer: OptimizerState, within: ast.AST) -> Idle | N
     owned = set(optimizer.owned())
     for step in optimizer.steps:
         here = len(step.loops)
-        cleared = any(z.loops[:here] == step.loops and not owned.isdisjoint(z.leaves) for z in zeros(run))
+        cleared = any(
+            z.loops[:here] == step.loops and not owned.isdisjoint(z.leaves) for z in gradient_clears(run)
+        )
         if step.loops and cleared and not step.doubtful:
             nodes = [n for n in run.nodes if n.loops[:here] == step.loops and n.serial < step.serial]
             place = _computed(run, nodes, owned) if known else _computed_of_external_optimizers(step, nodes)
@@ -292,11 +305,11 @@ def _known(run: Run, optimizer: OptimizerState, within: ast.AST) -> bool:
         return False
     if any(leaf.requires is not True or leaf.created is not None or leaf.unknown_grad for leaf in owned):
         return False
-    if optimizer.like is not optimizer or any(
-        o.state.like is optimizer and o.state is not optimizer for o in run.optimizers
+    if optimizer.original is not optimizer or any(
+        o.state.original is optimizer and o.state is not optimizer for o in run.optimizers
     ):
         return False  # It is replaced, and the steps are another one's.
-    return not run.inside or any(node is optimizer.created for node in ast.walk(within))
+    return not run.called_from_outside or any(node is optimizer.created for node in ast.walk(within))
 
 
 def _idle(run: Run, optimizer: OptimizerState, losses: list[Backward]) -> Idle | None:
@@ -329,10 +342,18 @@ def _cuts(run: Run, loss: Backward, owned: set[Leaf]) -> list[ast.Call]:
     cut = {
         site
         for _, node, site in run.detached
-        if any(sure and leaf in owned for n, sure in reach([(node, True)]).items() for leaf, _, _ in n.leaves)
+        if any(
+            sure and leaf in owned
+            for n, sure in reachable_nodes([(node, True)]).items()
+            for leaf, _, _ in n.leaves
+        )
     }
     given = [expression for call in calls_in(loss.visited) for expression, _ in call.operands]
-    beside = [getattr(node.beside[1], "cut", None) for node in loss.visited if node.beside is not None]
+    beside = [
+        getattr(node.graphless_operand[1], "detached_from", None)
+        for node in loss.visited
+        if node.graphless_operand is not None
+    ]
     given += [one[1] for one in beside if one is not None]
     found = [e for e in given if e in cut and isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute)]
     return [e for e in dict.fromkeys(found) if isinstance(e, ast.Call)]
@@ -445,7 +466,7 @@ def _part_finding(program: Program, part: Untrained) -> Finding:
         others = [o.state for o in part.run.optimizers if o.state is not part.step.optimizer]
         unchanged = tuple(made for state in others for made in constructed(part.run, state))
         fixes.append(Fix(words, Effect.CHANGES, edits, Claim(unchanged=unchanged, losses="rerouted")))
-    return Finding("step-without-gradients", message, Span.of(cut), notes, offered(fixes))
+    return Finding("step-without-gradients", message, Span.of(cut), notes, within_file(fixes))
 
 
 def _fixes(program: Program, idle: Idle) -> tuple[Fix, ...]:
@@ -457,4 +478,4 @@ def _fixes(program: Program, idle: Idle) -> tuple[Fix, ...]:
         return ()
     edit = ReplaceExpression(Span.of(cut), program.segment(cut.func.value))
     words = f"use `{shown(program, cut.func.value)}` without `detach()`"
-    return offered([Fix(words, Effect.REPAIRS, (edit,), Claim(unchanged=(), losses="rerouted"))])
+    return within_file([Fix(words, Effect.REPAIRS, (edit,), Claim(unchanged=(), losses="rerouted"))])

@@ -48,7 +48,7 @@ def goals(event: Backward) -> Iterator[Held]:
     known."""
     waiting: list[tuple[Node, bool, float | None]] = [(root, True, None) for root in event.roots]
     seen: set[tuple[Node, bool, float | None]] = set()
-    while waiting and not event.seeded:
+    while waiting and not event.has_vector:
         state = waiting.pop()
         node, rising, target = state
         if state in seen:
@@ -83,7 +83,7 @@ def _below(
     elif base in ("add",):
         yield edge.node, rising, target
     elif base in ("sub",):
-        first = node.beside[0] == 1 if alone and node.beside is not None else place == 0
+        first = node.graphless_operand[0] == 1 if alone and node.graphless_operand is not None else place == 0
         yield edge.node, rising if first else not rising, target
     elif name in SCALES and alone and node.goal:
         yield edge.node, rising if node.goal > 0 else not rising, target

@@ -12,16 +12,16 @@ from types import NoneType
 from typing import NamedTuple
 
 from gradfix.autograd.goals import Held, contrary, goals
-from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, reach
+from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, reachable_nodes
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
-    answered,
     backwards,
+    cached_by_event,
     calls_in,
-    carrying,
     consumers,
     first_step,
-    holding,
+    operands_reaching,
+    passing_gradient_to,
 )
 from gradfix.autograd.values import Const, Tensor, Unknown, Value, tensors_in
 
@@ -37,7 +37,7 @@ class Fooling(NamedTuple):
     """The judge's own loss of what the maker has made."""
 
 
-@answered
+@cached_by_event
 def fooling(run: Run, event: Backward) -> Fooling | None:
     """The players, if a loss is meant to train one of them by fooling the other."""
     if not event.certain or not event.accumulates or event.failure is not None:
@@ -82,8 +82,8 @@ def _detached(run: Run, call: ModuleCall) -> set[OptimizerState]:
     """The optimizers of the networks that have computed an operand of a call, which has lost its graph."""
     found: list[Node] = []
     for _, value in call.operands:
-        if isinstance(value, Tensor) and value.cut is not None:
-            found.append(value.cut[0])
+        if isinstance(value, Tensor) and value.detached_from is not None:
+            found.append(value.detached_from[0])
         elif isinstance(value, (Tensor, Unknown)) and value.lost is not None:
             found += [value.lost.graph] if isinstance(value.lost.graph, Node) else []
     return _owning(run, found)
@@ -91,7 +91,7 @@ def _detached(run: Run, call: ModuleCall) -> set[OptimizerState]:
 
 def _owning(run: Run, nodes: Iterable[Node]) -> set[OptimizerState]:
     """The optimizers of parameters that some values were computed from."""
-    below = reach([(node, True) for node in nodes])
+    below = reachable_nodes([(node, True) for node in nodes])
     leaves = {leaf for node in below for leaf, _, _ in node.leaves}
     return {one.state for one in run.optimizers if not leaves.isdisjoint(one.state.owned())}
 
@@ -155,8 +155,8 @@ def _maker_behind(run: Run, event: Backward, mine: set[Leaf]) -> OptimizerState 
         theirs = set(optimizer.owned())
         if theirs & mine:
             continue
-        targets = holding(event.visited, theirs)
-        if targets and any(carrying(call, targets) for call in _of(event, mine)):
+        targets = passing_gradient_to(event.visited, theirs)
+        if targets and any(operands_reaching(call, targets) for call in _of(event, mine)):
             return optimizer
     return None
 
@@ -175,8 +175,8 @@ def _compares_with_nothing(event: Backward, mine: set[Leaf]) -> bool:
         if at in inside or at in seen:
             continue
         seen.add(at)
-        beside = at.beside[1] if at.beside is not None else None
-        if at.call is not None or at.leaves or at.fixed or not isinstance(beside, (Const, NoneType)):
+        other = at.graphless_operand[1] if at.graphless_operand is not None else None
+        if at.call is not None or at.leaves or at.data_operands or not isinstance(other, (Const, NoneType)):
             return False
         waiting += [edge.node for edge in at.edges]
     return bool(inside)

@@ -12,7 +12,7 @@ import ast
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd.graph import Change, Cut, Edge, Event, Leaf, Node, Storage, Tri
+from gradfix.autograd.graph import Edge, Event, GraphEnd, InPlaceChange, Leaf, Node, Storage, Tri
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import Const, Mapping, Module, Sequence, Tensor, Unknown, Value, fill_of
 
@@ -49,7 +49,7 @@ class CallSummary:
 
         def place(storage: Storage) -> int:
             if storage not in memory:
-                if is_old(storage) or any(map(is_old, storage.kin)):
+                if is_old(storage) or any(map(is_old, storage.maybe_same)):
                     raise KeyError(storage)  # Each call gives the same memory.
                 memory[storage] = len(self.storages)
                 self.storages.append((storage.version, storage.maybe, list(storage.history)))
@@ -60,7 +60,13 @@ class CallSummary:
         for node in recorded:
             edges = [(places[e.node], e.certain, e.operand) for e in node.edges]
             saved = [(s if leaf is not None or is_old(s) else place(s), v, leaf) for s, v, leaf in node.saved]
-            nature = node.saves, node.opaque, node.foreign, node.named, node.fixed
+            nature = (
+                node.raises_when_freed,
+                node.opaque,
+                node.foreign,
+                node.saved_expressions,
+                node.data_operands,
+            )
             self.nodes.append(
                 (node.op, node.site, nature, node.leaves, edges, saved, _beside(node, operands))
             )
@@ -68,7 +74,7 @@ class CallSummary:
         self.kin = [
             (number, memory[other])
             for storage, number in memory.items()
-            for other in storage.kin
+            for other in storage.maybe_same
             if number >= 0 and memory.get(other, number) < number
         ]
         """Pairs of what may be the same memory."""
@@ -97,14 +103,16 @@ class CallSummary:
         for number, other in self.kin:
             storages[number].may_be(storage_at(other))
 
-        for node, (_, _, nature, leaves, edges, saved, beside) in zip(made, self.nodes):
-            node.saves, node.opaque, node.foreign, node.named, node.fixed = nature
-            if beside is not None:
-                place, value, node.goal = beside
+        for node, (_, _, nature, leaves, edges, saved, graphless_operand) in zip(made, self.nodes):
+            node.raises_when_freed, node.opaque, node.foreign, node.saved_expressions, node.data_operands = (
+                nature
+            )
+            if graphless_operand is not None:
+                place, value, node.goal = graphless_operand
                 if isinstance(value, int):
                     value = operands[value]
                     node.goal = fill_of(value)
-                node.beside = place, value
+                node.graphless_operand = place, value
             node.leaves = leaves
             node.edges = tuple(Edge(node_at(place), certain, operand) for place, certain, operand in edges)
             kept: list[tuple[Storage, int, Leaf | None]] = []
@@ -132,9 +140,9 @@ _Encoded = tuple[Any, ...]
 
 def _beside(node: Node, operands: list[Value]) -> tuple[int, object, float | None] | None:
     """What a node has beside the operand with a graph: a value, or the number of an operand of the call."""
-    if node.beside is None:
+    if node.graphless_operand is None:
         return None
-    place, value = node.beside
+    place, value = node.graphless_operand
     given = (number for number, operand in enumerate(operands) if operand is value)
     return place, next(given, value), node.goal
 
@@ -176,7 +184,7 @@ def _encoded(
     raise KeyError
 
 
-def _lost(lost: Cut | None, operands: list[Value], places: dict[Node, int]) -> _Encoded | None:
+def _lost(lost: GraphEnd | None, operands: list[Value], places: dict[Node, int]) -> _Encoded | None:
     """Where a graph was lost: before the call, or in it."""
     if lost is None:
         return None
@@ -187,13 +195,13 @@ def _lost(lost: Cut | None, operands: list[Value], places: dict[Node, int]) -> _
     return ("cut", graph, lost)
 
 
-def _found(lost: _Encoded | None, operands: list[Value], node_at: Callable[[int], Node]) -> Cut | None:
+def _found(lost: _Encoded | None, operands: list[Value], node_at: Callable[[int], Node]) -> GraphEnd | None:
     match lost:
         case ("given", number):
             operand = operands[number]
             return operand.lost if isinstance(operand, (Tensor, Unknown)) else None
         case ("cut", graph, cut):
-            assert isinstance(cut, Cut)
+            assert isinstance(cut, GraphEnd)
             return cut._replace(graph=graph if isinstance(graph, Leaf) else node_at(graph))
     return None
 
@@ -271,7 +279,7 @@ def summarised(run: Run, module: Module, operands: list[Value], forward: Callabl
     run.kept += operands
     run.kept.append(module)
     result = forward()
-    computes = before == _effects(run) and all(isinstance(e, Change) for e in run.events[happened:])
+    computes = before == _effects(run) and all(isinstance(e, InPlaceChange) for e in run.events[happened:])
     if computes and changes == _changes(operands):
         with suppress(KeyError):
             summary = CallSummary(run.nodes[start:], operands, result, born)

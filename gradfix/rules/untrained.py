@@ -20,19 +20,19 @@ from typing import NamedTuple
 
 from gradfix.autograd.graph import (
     Backward,
-    Cut,
+    GraphEnd,
     Leaf,
     ModuleCall,
     Node,
     OptimizerState,
     Step,
-    reach,
+    reachable_nodes,
 )
 from gradfix.autograd.model_ledger import operation
 from gradfix.autograd.operators import is_loss
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, calls_in, steps, touched, unreached, walked_by_any
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Mapping, Module, Sequence, Tensor, Unknown, Value
 from gradfix.rules.targets import DISTANCES, LIKELIHOODS, THROUGH
 
@@ -51,7 +51,7 @@ class Untrained:
     """The step that finds no gradient for it."""
     loss: Node | None = None
     """What is computed with it and compared with something, and is never backpropagated."""
-    cut: Cut | None = None
+    cut: GraphEnd | None = None
     """Where the graph ends on the way from a loss to it."""
     backward: Backward | None = None
     """The backward of that loss."""
@@ -88,7 +88,9 @@ def _because(run: Run, call: ModuleCall, step: Step) -> Iterator[Untrained]:
                 if not call.leaves.isdisjoint(behind(cut)):
                     yield Untrained(run, call, step, cut=cut, backward=backward)
                     return
-    loss = next((node for node in lost_losses(run) if call in calls_in(reach([(node, True)]))), None)
+    loss = next(
+        (node for node in lost_losses(run) if call in calls_in(reachable_nodes([(node, True)]))), None
+    )
     if loss is not None and loss.loops[: len(step.loops)] == step.loops:
         yield Untrained(run, call, step, loss=loss)
 
@@ -105,29 +107,29 @@ def trained_elsewhere(program: Program, optimizer: OptimizerState, leaves: Colle
             backward.reached.keys() & {leaf for k, leaf in enumerate(other.state.owned()) if k in numbers}
             for backward in backwards(run)
         )
-        for entry in program.entries
-        for run in entry.every()
+        for entry in program.entry_points
+        for run in entry.all_runs()
         for other in run.optimizers
     )
 
 
-def cuts_into(backward: Backward) -> Iterator[Cut]:
+def cuts_into(backward: Backward) -> Iterator[GraphEnd]:
     """Where the graphs of what a loss is computed from have ended: arguments of networks, other operands."""
     for call in calls_in(backward.visited):
         for _, value in call.operands:
             if isinstance(value, (Tensor, Unknown)) and value.requires is False and value.lost is not None:
                 yield value.lost
     for node in backward.visited:
-        value = node.beside[1] if node.beside is not None else None
+        value = node.graphless_operand[1] if node.graphless_operand is not None else None
         if isinstance(value, (Tensor, Unknown)) and value.lost is not None:
             yield value.lost
 
 
-def behind(cut: Cut) -> set[Leaf]:
+def behind(cut: GraphEnd) -> set[Leaf]:
     """The parameters that what has lost its graph certainly was computed from."""
     if not isinstance(cut.graph, Node):
         return {cut.graph} if cut.graph.requires is True else set()
-    nodes = reach([(cut.graph, True)]).items()
+    nodes = reachable_nodes([(cut.graph, True)]).items()
     return {
         leaf
         for node, sure in nodes
@@ -138,7 +140,7 @@ def behind(cut: Cut) -> set[Leaf]:
 
 def lost_losses(run: Run) -> list[Node]:
     """Losses that are computed with a graph and that nobody differentiates, returns or hands on."""
-    returned = set(reach([(node, True) for node in run.returned]))
+    returned = set(reachable_nodes([(node, True) for node in run.returned]))
     known = walked_by_any(run) | run.escaped_since(-1) | returned
     used = {edge.node for node in run.nodes for edge in node.edges}
     ends = [n for n in run.nodes if n not in used and n not in known and n.call is None]
