@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
 import typer
 
 from gradfix.pipeline.results import Attempt, FileReport, Patch, Plan, Report
-from gradfix.project import configuration
+from gradfix.project import configuration, source
 from gradfix.project.source import Problem
 from gradfix.report import text
 from gradfix.system import interrupts
@@ -51,8 +51,8 @@ def showing_attempts(printed: Printed, folder: str | None) -> Callable[[str, int
             evidence.save_one(path, number, attempt, folder)
             interrupts.say(f"nothing was written; the evidence so far is in {folder}")
         if not printed.quiet:
-            line = attempt.reported_finding.span.line
-            said = f"{path}:{line}: {attempt.finding.code}: {attempt.outcome}"
+            at = source.layout(path, attempt.before).place(attempt.reported_finding.span.line)
+            said = f"{path}:{at}: {attempt.finding.code}: {attempt.outcome}"
             progress.say(printable(f"{said}: {attempt.reason}" if attempt.reason else said))
 
     return attempted
@@ -108,12 +108,14 @@ def complain(run: Report | Plan, printed: Printed) -> None:
         for message in file.notes if isinstance(file, FileReport) else ():
             tell(f"note: {file.path}: {message}")
         if printed.verbose:
+            shown = source.layout(file.path, file.text)
             for place in file.unanalysed:
-                tell(f"note: {file.path}:{place.line}: {text.described(place)}")
+                what = shown.reworded(text.described(place))
+                tell(f"note: {file.path}:{shown.place(place.line)}: {what}")
             for function in file.unknown_functions:
-                tell(f"note: {file.path}:{function.line}: {text.unknown(function)}")
+                tell(f"note: {file.path}:{shown.place(function.line)}: {text.unknown(function)}")
             for message in file.messages:
-                tell(f"note: {file.path}: {message}")
+                tell(f"note: {file.path}: {shown.reworded(message)}")
     if isinstance(run, Plan):
         say_passed_over(attempt.evidence for file in run.files for attempt in file.attempts)
 

@@ -63,7 +63,10 @@ def diagnose(
         try:
             found = list(codemod.find(program))
             findings += [
-                one._replace(advice=one.advice or codemod.by_hand, severity=rated(one, codemod.severity))
+                _worded(
+                    one._replace(advice=one.advice or codemod.by_hand, severity=rated(one, codemod.severity)),
+                    parsed,
+                )
                 for one in found
             ]
         except Exception as error:
@@ -78,6 +81,19 @@ def diagnose(
             reported.setdefault((finding.code, finding.span, finding.message), finding._replace(notes=notes))
     ordered = sorted(reported.values(), key=lambda finding: (finding.span, finding.code))
     return Analysis(parsed, tuple(ordered), tuple(problems), program.messages, program)
+
+
+def _worded(finding: Finding, parsed: Source) -> Finding:
+    """``finding``, with lines named as people count them."""
+    if parsed.notebook is None:
+        return finding
+    said = parsed.layout.reworded
+    return finding._replace(
+        message=said(finding.message),
+        notes=tuple(note._replace(message=said(note.message)) for note in finding.notes),
+        fixes=tuple(fix._replace(message=said(fix.message)) for fix in finding.fixes),
+        ways=tuple(fix._replace(message=said(fix.message)) for fix in finding.ways),
+    )
 
 
 def is_elsewhere(finding: Finding, lent: Collection[Span]) -> bool:

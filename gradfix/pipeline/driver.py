@@ -167,6 +167,8 @@ def _look(file: _Loaded, *, with_fixes: bool) -> FileReport:
     parsed = source.parse(file.path, file.data, options.settings.max_file_size)
     if isinstance(parsed, Problem):
         return FileReport(file.path, problems=(parsed,))
+    if parsed.notebook is not None and parsed.notebook.remark:
+        return FileReport(file.path, notes=(parsed.notebook.remark,))
     if not source.can_matter(file.data):
         return FileReport(file.path)
     analysis = analyse(parsed, options, options.selected)
@@ -174,7 +176,8 @@ def _look(file: _Loaded, *, with_fixes: bool) -> FileReport:
     reported = tuple(Reported(finding) for finding in findings)
     problems = analysis.problems
     unseen, unknown = _not_known(analysis)
-    notes = [f"line {line}: {why}" for line, why in sorted(idle_suppressions(analysis, options))]
+    told = parsed.layout.words
+    notes = [f"{told(line)}: {why}" for line, why in sorted(idle_suppressions(analysis, options))]
     if with_fixes and any(finding.fixes for finding in findings):
         try:
             reported = tuple(filter(_worth_telling, choose_fixes(analysis, findings, options, notes)))
@@ -184,7 +187,22 @@ def _look(file: _Loaded, *, with_fixes: bool) -> FileReport:
     if analysis.program is not None:
         messages = analysis.program.messages  # The choice of a fix may have asked for further runs.
     analysis.release()
-    return FileReport(file.path, parsed.text, reported, problems, messages, tuple(notes), unseen, unknown)
+    return FileReport(
+        file.path,
+        parsed.text,
+        reported,
+        problems,
+        messages,
+        tuple(notes),
+        unseen,
+        unknown,
+        _file_of(parsed) if reported else "",
+    )
+
+
+def _file_of(parsed: Source) -> str:
+    """The text of the file itself, where the source is not that."""
+    return "" if parsed.notebook is None else parsed.notebook.text
 
 
 def _not_known(analysis: Analysis) -> tuple[tuple[Unanalysed, ...], tuple[UnknownFunction, ...]]:
@@ -373,7 +391,8 @@ def diagnosed(parsed: Source, options: Options) -> FileReport:
     """The same, with what has kept the analysis from seeing all of the file."""
     analysis = analyse(parsed, options, options.selected)
     found = tuple(Reported(finding) for finding in reported_by(analysis, options))
-    return FileReport(parsed.path, parsed.text, found, analysis.problems, analysis.messages)
+    report = FileReport(parsed.path, parsed.text, found, analysis.problems, analysis.messages)
+    return report._replace(notebook=_file_of(parsed) if found else "")
 
 
 def _candidates(analysis: Analysis, options: Options) -> Iterator[Candidate]:

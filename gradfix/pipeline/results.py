@@ -36,6 +36,7 @@ class FileReport(NamedTuple):
 
     path: str
     text: str = ""
+    """What is analysed: the file, or the code of a notebook's cells."""
     findings: tuple[Reported, ...] = ()
     problems: tuple[Problem, ...] = ()
     messages: tuple[str, ...] = ()
@@ -45,6 +46,8 @@ class FileReport(NamedTuple):
     unanalysed: tuple[Unanalysed, ...] = ()
     """Where silence says nothing."""
     unknown_functions: tuple[UnknownFunction, ...] = ()
+    notebook: str = ""
+    """The file, where it is a notebook in which something is found."""
 
     @property
     def silent(self) -> bool:

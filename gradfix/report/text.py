@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gradfix.core.codemod import Applicability, Codemod, Finding, Severity, Unanalysed, UnknownFunction
 from gradfix.pipeline.results import Attempt, Explanation, Judged, Outcome, Plan, Repaired, Report, Reported
-from gradfix.project.source import character_column, split_lines
+from gradfix.project.source import Layout, character_column, layout, split_lines
 from gradfix.system.printable import leading, printable
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ class Text:
     def concise(self, report: Report) -> Iterator[str]:
         """Every finding of ``check`` on a line of its own; ``[*]`` marks what ``apply`` has a fix for."""
         for file in report.files:
-            lines = split_lines(file.text) if file.findings else ()
+            shown = layout(file.path, file.text)
             for finding, fix, *_ in file.findings:
                 mark = " [*]" if fix is not None and fix.applicability is Applicability.SAFE else ""
                 wording = f"{finding.severity}: {finding.message}" if finding.severity else finding.message
-                yield f"{self._head(file.path, lines, finding)}{mark} {printable(wording)}\n"
+                yield f"{self._head(file.path, shown, finding)}{mark} {printable(wording)}\n"
 
     def statistics(self, report: Report) -> Iterator[str]:
         """How often each mistake was found, the most frequent first."""
@@ -73,7 +73,8 @@ class Text:
         for file in plan.files:
             yield from self._findings(file.path, file.text, file.untold)
             for finding in file.hidden:
-                place = f"{file.path}:{finding.span.line}: {finding.code}: {finding.message}"
+                at = layout(file.path, file.text).place(finding.span.line)
+                place = f"{file.path}:{at}: {finding.code}: {finding.message}"
                 yield f"{printable(place)}\n  left as it was, although the next check does not find it\n\n"
 
     def certificates(self, plan: Plan, *, in_full: bool = True) -> Iterator[str]:
@@ -85,12 +86,12 @@ class Text:
         for file in plan.files:
             for finding, group in groupby(file.attempts, lambda attempt: attempt.reported_finding):
                 tried = list(group)
-                lines = split_lines(tried[0].before)
-                rows = [*self._why(file.path, lines, finding)]
+                shown = layout(file.path, tried[0].before)
+                rows = [*self._why(file.path, shown, finding)]
                 for attempt in tried:
-                    rows += self._attempt(file, attempt, _margin(lines, finding), in_full)
+                    rows += self._attempt(file, attempt, _margin(shown, finding), in_full)
                 if not any(attempt.applied for attempt in tried):
-                    rows.append(self._point(_margin(lines, finding), _by_hand(finding)))
+                    rows.append(self._point(_margin(shown, finding), _by_hand(finding)))
                 yield "".join(f"{line}\n" for line in (*rows, ""))
 
     def judged(self, files: Iterable[Judged]) -> Iterator[str]:
@@ -99,14 +100,14 @@ class Text:
         for file in files:
             if file.judgement is None:
                 continue
-            lines = split_lines(file.text)
+            shown = layout(file.before, file.text)
             for finding, verdict in zip(file.findings, file.judgement.verdicts):
                 wording = (
                     f"{self._paint(verdict.outcome, colours[verdict.outcome])}: {printable(verdict.reason)}"
                 )
                 rows = [
-                    *self._why(file.before, lines, finding),
-                    self._point(_margin(lines, finding), wording),
+                    *self._why(file.before, shown, finding),
+                    self._point(_margin(shown, finding), wording),
                 ]
                 yield "".join(f"{line}\n" for line in rows)
                 yield (
@@ -128,7 +129,8 @@ class Text:
         message = printable(found.message)
         yield f"{self._paint(found.filename, _BOLD)}: {self._paint(found.code, _RED)}: {message}\n"
         yield f"{printable(found.filename)} {now}\n"
-        yield "".join(f"    {line}\n" for line in difference(found.before, found.after)) + "\n"
+        rows = difference(found.filename, found.before, found.after)
+        yield "".join(f"    {line}\n" for line in rows) + "\n"
         yield "".join(f"      {printable(line)}\n" for line in evidence.lines()[:-1])
         certified = f"certified as {found.outcome}; now {evidence.outcome}: {evidence.reason}"
         yield f"{printable(certified)}\n"
@@ -138,9 +140,9 @@ class Text:
         yield "\n"
         margin = ""
         for path, text, finding in explanation.files:
-            lines = split_lines(text)
-            margin = _margin(lines, finding)
-            yield "".join(f"{row}\n" for row in self._why(path, lines, finding))
+            shown = layout(path, text)
+            margin = _margin(shown, finding)
+            yield "".join(f"{row}\n" for row in self._why(path, shown, finding))
         fix = explanation.fix or "no automatic fix"
         if not explanation.fix and explanation.by_hand:
             fix += f"; by hand: {explanation.by_hand}"
@@ -162,29 +164,33 @@ class Text:
             yield "".join(f"{line}\n" for line in (*self._finding(path, text, reported), ""))
 
     def _finding(self, path: str, text: str, reported: Reported) -> Iterator[str]:
-        lines = split_lines(text)
-        yield from self._why(path, lines, reported.finding)
-        margin = _margin(lines, reported.finding)
+        shown = layout(path, text)
+        yield from self._why(path, shown, reported.finding)
+        margin = _margin(shown, reported.finding)
         yield self._point(margin, _described(reported))
         if reported.fixed_text is not None:
-            yield from self._difference(text, reported.fixed_text, MOST_CHANGED)
+            yield from self._difference(path, text, reported.fixed_text, MOST_CHANGED)
         if others := _other_ways(reported):
             yield self._point(margin, others)
 
-    def _why(self, path: str, lines: Sequence[str], finding: Finding) -> Iterator[str]:
+    def _why(self, path: str, shown: Layout, finding: Finding) -> Iterator[str]:
         from gradfix.report.excerpt import excerpt
 
         severity = f"{finding.severity}: " if finding.severity is not None else ""
-        before = len(f"{path}:{finding.span.line}:{finding.span.column}: {finding.code}: ")
+        before = len(f"{path}:{shown.place(finding.span.line)}:{finding.span.column}: {finding.code}: ")
         first, *others = self._wrapped(f"{severity}{printable(finding.message)}", before, 4)
-        yield f"{self._head(path, lines, finding)}: {first}"
+        yield f"{self._head(path, shown, finding)}: {first}"
         yield from others
-        rows = excerpt(lines, finding)
-        gutter = len(_margin(lines, finding))
+        rows = excerpt(shown.lines, finding)
+        gutter = len(_margin(shown, finding))
         bar = self._paint("|", _BLUE)
         yield f"{' ' * gutter} {bar}"
+        cell = None
         for row in rows:
-            number = self._paint(f"{row.number or '':>{gutter}}", _BLUE)
+            if row.number and (now := shown.cell(row.number)) != cell:
+                cell = now
+                yield f"{' ' * gutter} {bar} {self._paint(f'# cell {cell}', _BLUE)}"
+            number = self._paint(f"{shown.row(row.number) if row.number else '':>{gutter}}", _BLUE)
             if row.number:
                 yield f"{number} {bar} {row.text}"
             else:
@@ -221,13 +227,11 @@ class Text:
         rows = textwrap.wrap(label, width, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False)
         return [marks[: left + len(sign)], *rows]
 
-    def _head(self, path: str, lines: Sequence[str], finding: Finding) -> str:
-        span = finding.span
+    def _head(self, path: str, shown: Layout, finding: Finding) -> str:
+        span, lines = finding.span, shown.lines
         column = character_column(lines[span.line - 1], span.column) if span.line <= len(lines) else 1
-        colour = _SEVERITIES[finding.severity or Severity.ERROR]
-        return (
-            f"{self._paint(leading(path), _BOLD)}:{span.line}:{column}: {self._paint(finding.code, colour)}"
-        )
+        code = self._paint(finding.code, _SEVERITIES[finding.severity or Severity.ERROR])
+        return f"{self._paint(leading(path), _BOLD)}:{shown.place(span.line)}:{column}: {code}"
 
     def _attempt(self, file: Repaired, attempt: Attempt, margin: str, in_full: bool) -> Iterator[str]:
         """What was rewritten, and what running both versions showed."""
@@ -236,9 +240,10 @@ class Text:
         done = f" ({attempt.fix.effect}): {attempt.fix.message}{why}"
         yield self._point(margin, f"{self._paint(word, colour)}{printable(done)}")
         for finding in attempt.also:
-            also = f"      also        {finding.code} at line {finding.span.line}: {finding.message}"
+            at = layout(file.path, attempt.before).words(finding.span.line)
+            also = f"      also        {finding.code} at {at}: {finding.message}"
             yield printable(also)
-        yield from self._difference(attempt.before, attempt.after)
+        yield from self._difference(file.path, attempt.before, attempt.after)
         if attempt.evidence is not None:
             evidence = attempt.evidence
             # The reason of what is not proved stands above.
@@ -252,12 +257,16 @@ class Text:
             what += "" if other is attempt else f"; {other.fix.message}"
             yield printable(f"      {'way':<12}{other.fix.way or 'default':<12}{what}")
 
-    def _difference(self, before: str, after: str, most: int | None = None) -> Iterator[str]:
+    def _difference(self, path: str, before: str, after: str, most: int | None = None) -> Iterator[str]:
         """The lines that differ: all of them, or the first where there are more than ``most``."""
-        rows = list(_changed(before, after))
-        width = max((len(str(number)) for _, number, _ in rows), default=0)
+        rows = list(_changed(path, before, after))
+        width = max((len(str(number)) for _, _, number, _ in rows), default=0)
         shown = rows if most is None or len(rows) <= most + 1 else rows[:most]
-        for sign, number, line in shown:
+        above = None
+        for cell, sign, number, line in shown:
+            if cell != above:
+                above = cell
+                yield self._paint(f"    {'':>{width}}   # cell {cell}", _BLUE)
             row = f"    {number:>{width}} {sign} {_untabbed(line)}".rstrip()
             yield self._paint(row, _RED if sign == "-" else _GREEN)
         if shown is not rows:
@@ -269,28 +278,30 @@ class Text:
         return f"\x1b[{colour}m{text}\x1b[0m" if self._colour and colour and text.strip() else text
 
 
-def _margin(lines: Sequence[str], finding: Finding) -> str:
+def _margin(shown: Layout, finding: Finding) -> str:
     """As many blanks as the numbers of the lines take that are shown of a finding."""
-    last = max((span.line for span in (finding.span, *(note.span for note in finding.notes))), default=0)
-    return " " * len(str(min(last, len(lines)) or 0))
+    spans = (finding.span, *(note.span for note in finding.notes))
+    rows = [shown.row(min(span.line, len(shown.lines))) for span in spans]
+    return " " * len(str(max(rows) or 0))
 
 
-def _changed(before: str, after: str) -> Iterator[tuple[str, int, str]]:
-    """Sign, number and text of each line that was taken away or added."""
+def _changed(path: str, before: str, after: str) -> Iterator[tuple[int | None, str, int, str]]:
+    """Cell, sign, number and text of each line that was taken away or added."""
     from difflib import SequenceMatcher
 
-    old, new = split_lines(before), split_lines(after)
-    for tag, start, end, to_start, to_end in SequenceMatcher(None, old, new, False).get_opcodes():
-        if tag != "equal":
-            yield from (("-", number + 1, old[number]) for number in range(start, end))
-            yield from (("+", number + 1, new[number]) for number in range(to_start, to_end))
+    for (cell, was), (_, now) in zip(layout(path, before).parts, layout(path, after).parts):
+        old, new = split_lines(was), split_lines(now)
+        for tag, start, end, to_start, to_end in SequenceMatcher(None, old, new, False).get_opcodes():
+            if tag != "equal":
+                yield from ((cell, "-", number + 1, old[number]) for number in range(start, end))
+                yield from ((cell, "+", number + 1, new[number]) for number in range(to_start, to_end))
 
 
-def difference(before: str, after: str) -> list[str]:
-    """The lines that differ, numbered."""
+def difference(path: str, before: str, after: str) -> list[str]:
+    """The lines of the file at ``path`` that differ, numbered."""
     return [
-        printable(f"{number} {sign} {_untabbed(line)}".rstrip())
-        for sign, number, line in _changed(before, after)
+        printable(f"{'' if cell is None else f'cell {cell}:'}{number} {sign} {_untabbed(line)}".rstrip())
+        for cell, sign, number, line in _changed(path, before, after)
     ]
 
 
@@ -397,7 +408,8 @@ def missing_in_patch(plan: Plan) -> Iterator[str]:
         for attempt in file.attempts:
             if not attempt.applied:
                 finding = attempt.reported_finding
-                where = f"{file.path}:{finding.span.line}: {finding.code}"
+                at = layout(file.path, attempt.before).place(finding.span.line)
+                where = f"{file.path}:{at}: {finding.code}"
                 yield printable(f"{where}: {attempt.outcome}, so not in the patch: {attempt.reason}")
 
 
