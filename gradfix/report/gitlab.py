@@ -23,7 +23,7 @@ def of_report(report: Report) -> str:
     """``check`` as one array; paths are those below the checkout."""
     root = os.environ.get("CI_PROJECT_DIR", os.getcwd())
     fingerprints = Fingerprints()
-    return json.dump([_issue(one, text, root, fingerprints) for one, text in json.entries_with_text(report)])
+    return json.dump([_issue(one, text, root, fingerprints) for one, text in json.entries_in_files(report)])
 
 
 def _issue(one: FindingData, text: str, root: str, fingerprints: Fingerprints) -> dict[str, Any]:
