@@ -82,7 +82,7 @@ def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> 
     path = Path(before.source.path)
 
     def run(command: Command) -> Evidence:
-        return verify_rewrite(
+        found = verify_rewrite(
             path,
             before.source.text,
             after.source.text,
@@ -94,6 +94,7 @@ def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> 
             limits=limits_of(options),
             allow_unsandboxed=options.allow_unsandboxed,
         )
+        return found.reworded(before.source.layout.reworded, after.source.layout.reworded)
 
     chosen = command_for(str(path), options)
     evidence = run(chosen)
@@ -237,11 +238,7 @@ def _certified_faults(
     certificate: Certificate, place: RerunLocation, options: Options
 ) -> tuple[Faults, Faults] | None:
     """What runs of the two versions of a certificate may stop at: it is found again, not read from it."""
-    limit = options.settings.max_file_size
-    versions = [
-        source.parse(str(place.file), text.encode(), limit)
-        for text in (certificate.before, certificate.after)
-    ]
+    versions = [source.parse_code(str(place.file), text) for text in (certificate.before, certificate.after)]
     before, after = versions
     if isinstance(before, Problem) or isinstance(after, Problem):
         return None

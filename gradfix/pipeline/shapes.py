@@ -54,8 +54,8 @@ class FindingData(TypedDict):
     filename: str
     """The file, as it was named on the command line or found below a folder."""
     cell: int | None
-    """The cell of a notebook within which rows are counted: its number among all cells, those of text included, from 1.
-    Null where the file is no notebook."""
+    """The cell of a notebook within which rows are counted: its number among all cells, those of text
+    included, from 1. Null where the file is no notebook."""
     location: Position
     """Where it begins."""
     end_location: Position
@@ -144,8 +144,8 @@ class CertificateData(TypedDict):
     """Its message."""
     severity: Severity | None
     location: Position
-    """Where the mistake is, in the text of the version before; of a notebook, that is all its code as one module, in
-    which a statement marks the end of each cell."""
+    """Where the mistake is, in the text of the version before. Of a notebook that is all its code as one
+    module, in which a statement marks the end of each cell."""
     message: str
     """The fix, in words."""
     effect: Effect

@@ -1,18 +1,18 @@
 """Jupyter notebooks: the code of their cells as one module, and back.
 
-The module has the lines of the code cells in order, and after each cell a statement that does nothing and says
-which cell ends there (``pass  # end of cell 3``; cells are counted from 1, those of text included). So the text
-tells by itself which line is which of what cell, and codemods, which know statements, let the ends be. What
-IPython alone understands is written as Python of as many lines that keeps it in a comment:
+The module has the lines of the code cells in order, and after each cell a statement that does nothing and
+says which cell ends there (``pass  # end of cell 3``; cells are counted from 1, those of text included). So the
+text tells by itself which line is which of what cell, and codemods, which know statements, let the ends be.
+What IPython alone understands is written as Python of as many lines that keeps it in a comment:
 
 * a magic or shell line as ``pass  # IPython: !pip install torch``; nothing of it is run;
-* one that gives a variable its value, or changes what comes after it, as a call of ``get_ipython()``, of which
-  nothing is known: ``files = get_ipython().getoutput()  # IPython: files = !ls``;
+* one that gives a variable its value, or changes what comes after it, as a call of ``get_ipython()``, of
+  which nothing is known: ``files = get_ipython().getoutput()  # IPython: files = !ls``;
 * a line or cell that is timed as the code itself (``%time train()``, below ``%%time``);
 * every line of a cell in another language (``%%bash``) as ``pass``.
 
-Back, only the text of the changed cells' ``source`` is replaced in the file; all else stays as it is, byte for
-byte. The format is that of nbformat 4. Only the standard library is used.
+Back, only the text of the changed cells' ``source`` is replaced in the file; all else stays as it is, byte
+for byte. The format is that of nbformat 4. Only the standard library is used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -36,7 +36,7 @@ FORMAT = 4
 
 
 class NotebookError(ValueError):
-    """Why a file is no notebook whose code could be read, as a sentence about the file without its subject."""
+    """Why a file is no notebook that is read, as a sentence about the file without its subject."""
 
     def __init__(self, message: str, line: int = 0, column: int = 1, *, malformed: bool = False) -> None:
         super().__init__(message)
@@ -168,6 +168,7 @@ def _lines(text: str) -> list[str]:
 # ---------------------------------------------------------------------------- reading
 
 
+@lru_cache(maxsize=8)
 def read(text: str) -> Notebook:
     """The notebook in the text of a file.
 
@@ -216,9 +217,13 @@ class _Content:
     @property
     def language(self) -> str:
         """The language of the kernel, or nothing if that is not told."""
-        for part in ("language_info", "kernelspec"):
+        for part, key in (("language_info", "name"), ("kernelspec", "language")):
             told = self.metadata.get(part) if isinstance(self.metadata, dict) else None
-            name = told.get("name" if part == "language_info" else "language") if isinstance(told, dict) else None
+            name = (
+                told.get("name" if part == "language_info" else "language")
+                if isinstance(told, dict)
+                else None
+            )
             if name and isinstance(name, str):
                 return name
         return ""
@@ -368,8 +373,7 @@ _NAMED_LINE = re.compile(r"(\bcell \d+, )?\bline (\d{1,9})\b")
 
 
 def inert(code: str) -> list[tuple[int, str]]:
-    """What a run of a module leaves out: cell and text of each magic or shell line, the first line of a cell in
-    another language."""
+    """What a run of a module leaves out, by cell: magics, shell lines, first lines of cells in other languages."""
     layout = CellLayout(code)
     return [
         (layout.cell(number) or 0, line.partition(_LINE)[2])
@@ -416,7 +420,8 @@ _WHOLE_CELL = re.compile(r"%%(?:time|timeit|prun|capture|memit|snakeviz|pyinstru
 """First lines of cells whose other lines are Python for all that."""
 _CAPTURE = re.compile(r"%%capture\s+(?:--no-\w+\s+)*(?P<target>[^\W\d]\w*)")
 _TIMES = re.compile(
-    r"(?P<indent>[ \t]*)(?P<magic>%(?:time[ \t]+|(?:timeit|prun|memit|snakeviz)[ \t]+(?:-[a-zA-Z]\d*[ \t]+(?:\d+[ \t]+)?)*))"
+    r"(?P<indent>[ \t]*)"
+    r"(?P<magic>%(?:time[ \t]+|(?:timeit|prun|memit|snakeviz)[ \t]+(?:-[a-zA-Z]\d*[ \t]+(?:\d+[ \t]+)?)*))"
 )
 _MATTERS = re.compile(r"%(?:run|pylab|reset|reset_selective|xdel|store\s+-r|rerun|recall|macro)\b")
 """Magics that change what the code after them finds."""

@@ -1,7 +1,8 @@
 """One source file: bytes, encoding, text, tree, and suppression comments.
 
-The text of a notebook is that of its code cells as one module (:mod:`gradfix.project.notebooks`); here alone it
-is told from a script, by its name. Whatever is wrong with a file comes back as a :class:`Problem` that names it; nothing here raises
+The text of a notebook is that of its code cells as one module (:mod:`gradfix.project.notebooks`).
+
+Whatever is wrong with a file comes back as a :class:`Problem` that names it; nothing here raises
 for a bad file, so that one bad file never stops the others.
 """
 

@@ -163,9 +163,7 @@ def _repaired(file: Repaired) -> _Json:
         "fixes": [_attempt(attempt, _Places(file.path, attempt.before)) for attempt in file.attempts],
         "remaining": [_problem(problem) for problem in file.problems]
         + _findings(file.path, file.text, file.remaining),
-        "hidden": [
-            {"code": one.code, "message": one.message, **places.of(one.span)} for one in file.hidden
-        ],
+        "hidden": [{"code": one.code, "message": one.message, **places.of(one.span)} for one in file.hidden],
         "written": file.written,
     }
 

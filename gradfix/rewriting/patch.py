@@ -106,8 +106,8 @@ def check(patch: bytes, contents: Mapping[str, tuple[bytes, bytes]] | None = Non
 def edits_between(before: str, after: str, cell: int | None = None) -> list[TextEdit]:
     """The replacements that make ``after`` of ``before``, in order and apart from each other.
 
-    Positions are those of ``before``, so they are to be applied from the last to the first. The two are files,
-    or the sources of one ``cell`` of a notebook.
+    Positions are those of ``before``, so they are to be applied from the last to the first. The two are
+    files, or the sources of one ``cell`` of a notebook.
     """
     old, new = _text_lines(before), _text_lines(after)
     starts = [0, *itertools.accumulate(map(len, old))]

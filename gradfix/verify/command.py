@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gradfix.system import files
+from gradfix.project import source
 
 SECRET = re.compile(
     r"TOKEN|SECRET|PASS|CREDENTIAL|PRIVATE|KEY|AUTH|GPG|SSH|DATABASE|DB_|DSN|(?:^|_)PAT(?:$|_)|(?:^|_)PWD?(?:$|_)",
@@ -153,7 +153,7 @@ def _has_imported(path: Path, folder: Path) -> bool:
     What is in neither is taken for a library's, if it is not in the folder above either.
     """
     try:
-        names = {name.split(".")[0] for name in _imported(files.read(path))}
+        names = {name.split(".")[0] for name in _imported(source.code(os.fspath(path)))}
     except (OSError, SyntaxError, ValueError):
         return True
     above = folder.parent
@@ -170,7 +170,7 @@ def _has_imported(path: Path, folder: Path) -> bool:
 def _holds_package(path: Path, inner: Path, outer: Path) -> bool:
     """Whether a script imports a package of the ``outer`` folder, which ``inner`` lacks."""
     try:
-        names = {name.split(".")[0] for name in _imported(files.read(path))} - {""}
+        names = {name.split(".")[0] for name in _imported(source.code(os.fspath(path)))} - {""}
     except (OSError, SyntaxError, ValueError):
         return False
     return any(
@@ -191,7 +191,7 @@ def _holds_what_is_imported(path: Path) -> Path | None:
     ``data/pictures.py`` is. Only for imports of a part of a package: a ``utils.py`` is everywhere.
     """
     try:
-        names = _imported(files.read(path))
+        names = _imported(source.code(os.fspath(path)))
     except (OSError, SyntaxError, ValueError):
         return None
     parts = [Path(*name.split(".")[:2]) for name in names if "." in name]

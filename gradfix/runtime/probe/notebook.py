@@ -1,0 +1,92 @@
+"""What the code of a notebook finds when it runs without IPython."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import builtins
+import inspect
+import linecache
+import sys
+import types
+from typing import Any
+
+MARK = "# IPython: "
+"""Before a line of IPython's, in the comment of what takes its place (see ``project/notebooks.py``)."""
+
+
+def is_notebook(path: str) -> bool:
+    return path.endswith(".ipynb")
+
+
+class NeedsIPython(RuntimeError):
+    """The script goes by what only IPython can do."""
+
+
+class Shell:
+    """What ``get_ipython()`` gives: magics and shell commands do nothing, and have no output."""
+
+    def __init__(self) -> None:
+        self.config: dict[str, Any] = {}
+
+    def run_line_magic(self, *arguments: object) -> None:
+        """Nothing for a magic that the script calls; without arguments it stands for one that matters."""
+        if not arguments:
+            raise _refused()
+
+    def run_cell_magic(self, *_: object) -> None:
+        pass
+
+    def magic(self, *_: object) -> None:
+        pass
+
+    def system(self, *_: object) -> None:
+        pass
+
+    def getoutput(self, *_: object) -> Any:
+        raise _refused()
+
+    def captured(self) -> types.SimpleNamespace:
+        """What ``%%capture`` has caught, which is nothing."""
+        return types.SimpleNamespace(stdout="", stderr="", outputs=[], show=lambda: None)
+
+
+def _refused() -> NeedsIPython:
+    frame = sys._getframe(2)
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    what = line.partition(MARK)[2].strip() or line.strip()
+    return NeedsIPython(f"`{what}` needs IPython, and is not run")
+
+
+def display(*_: object, **__: object) -> None:
+    """Nobody looks at it."""
+
+
+def provide(namespace: dict[str, Any]) -> None:
+    """Give the code what IPython gives it; it has no file."""
+    namespace.pop("__file__", None)
+    shell = Shell()
+    vars(builtins).update(get_ipython=lambda: shell, display=display)
+
+
+def flags_of(tree: ast.Module) -> int:
+    """How IPython compiles: ``await`` may stand at the top, and imports from ``__future__`` in any cell.
+
+    These are taken out of ``tree``.
+    """
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    for node in list(tree.body):
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            tree.body.remove(node)
+            for alias in node.names:
+                flags |= getattr(getattr(__future__, alias.name, None), "compiler_flag", 0)
+    return flags
+
+
+def execute(code: types.CodeType, namespace: dict[str, Any]) -> None:
+    """Run the code of all cells."""
+    waiting = eval(code, namespace)
+    if code.co_flags & inspect.CO_COROUTINE:
+        import asyncio
+
+        asyncio.run(waiting)
