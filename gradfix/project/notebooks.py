@@ -1,8 +1,8 @@
 """Jupyter notebooks: the code of their cells as one module, and back.
 
 The module has the lines of the code cells in order, and after each cell a statement that does nothing and
-says which cell ends there (``pass  # end of cell 3``; cells are counted from 1, those of text included). So the
-text tells by itself which line is which of what cell, and codemods, which know statements, let the ends be.
+says which cell ends there (``pass  # end of cell 3``; cells are counted from 1, those of text included). So
+the text tells by itself which line is which of what cell, and codemods, which know statements, let ends be.
 What IPython alone understands is written as Python of as many lines that keeps it in a comment:
 
 * a magic or shell line as ``pass  # IPython: !pip install torch``; nothing of it is run;
@@ -219,11 +219,7 @@ class _Content:
         """The language of the kernel, or nothing if that is not told."""
         for part, key in (("language_info", "name"), ("kernelspec", "language")):
             told = self.metadata.get(part) if isinstance(self.metadata, dict) else None
-            name = (
-                told.get("name" if part == "language_info" else "language")
-                if isinstance(told, dict)
-                else None
-            )
+            name = told.get(key) if isinstance(told, dict) else None
             if name and isinstance(name, str):
                 return name
         return ""
@@ -373,7 +369,7 @@ _NAMED_LINE = re.compile(r"(\bcell \d+, )?\bline (\d{1,9})\b")
 
 
 def inert(code: str) -> list[tuple[int, str]]:
-    """What a run of a module leaves out, by cell: magics, shell lines, first lines of cells in other languages."""
+    """What a run leaves out, by cell: magics, shell lines, first lines of cells in other languages."""
     layout = CellLayout(code)
     return [
         (layout.cell(number) or 0, line.partition(_LINE)[2])

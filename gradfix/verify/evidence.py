@@ -214,7 +214,7 @@ class Evidence:
         return shown
 
     def reworded(self, before: Callable[[str], str], after: Callable[[str], str]) -> Evidence:
-        """The evidence with other words for lines; for those of the version after the fix ``after`` has them."""
+        """The evidence with lines named otherwise: as ``after`` does where they are of the fixed version."""
 
         def of(run: RunSummary) -> RunSummary:
             say = after if run.version.startswith("after") else before
