@@ -56,6 +56,9 @@ def check(where: Sequence[str], requested: RequestedOptions, wanted: Wanted) -> 
     if STANDARD_INPUT in where:
         where = [wanted.stdin_filename or STANDARD_INPUT]
         data: bytes | None = sys.stdin.buffer.read()
+        if wanted.stdin_filename is None and data[:1] == b"{" and b'"nbformat"' in data:
+            # It may well parse as Python, and would be found to be without mistakes.
+            refuse("what is read is a notebook: give it a name with --stdin-filename NAME.ipynb")
     else:
         data = None
     options = prepared(where, requested)

@@ -74,7 +74,8 @@ def hand_out_patch(patch: Patch | Problem, file: str | None, *, show: bool) -> N
         interrupts.check()
         stop_for([problem] if problem else [])
     if show:
-        put(patch.data)
+        # Who reads it on a terminal cannot do anything with the JSON of a notebook.
+        put(patch.by_cell if sys.stdout.isatty() else patch.data)
     if patch.data and not os.path.samefile(patch.folder, "."):
         tell(f"note: the paths in the patch count from {patch.folder}")
 

@@ -469,7 +469,26 @@ def patch_of(changes: Iterable[tuple[str, bytes, bytes]]) -> Patch | Problem:
     }
     data = patches.combine(patches.unified_diff(path, *texts) for path, texts in contents.items())
     wrong = patches.check(data, contents)
-    return Problem(folder, wrong, "internal-error") if wrong else Patch(data, folder)
+    if wrong:
+        return Problem(folder, wrong, "internal-error")
+    return Patch(data, folder, patches.combine(readable(path, *texts) for path, texts in contents.items()))
+
+
+def readable(path: str, before: bytes, after: bytes) -> bytes:
+    """What has changed in a file, as a patch for people: of a notebook, cell by cell."""
+    from gradfix.rewriting import patch as patches
+
+    if not source.is_notebook(path):
+        return patches.unified_diff(path, before, after)
+    from gradfix.project import notebooks
+
+    versions = [notebooks.read(data.decode("utf-8-sig")) for data in (before, after)]
+    return patches.combine(
+        patches.unified_diff(
+            f"{path}:cell {old.number}", *(f"{cell.source}\n".encode() for cell in (old, new))
+        )
+        for old, new in zip(*(notebook.cells for notebook in versions))
+    )
 
 
 def _folder_of(files: Iterable[str]) -> str:

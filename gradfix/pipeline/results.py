@@ -290,3 +290,5 @@ class Patch(NamedTuple):
     data: bytes
     folder: str
     """The folder from which its paths count: the current one if that holds all the files."""
+    by_cell: bytes = b""
+    """The same for people: of a notebook, the code of each cell that changes. It cannot be applied."""

@@ -29,7 +29,6 @@ from gradfix.pipeline import driver
 from gradfix.pipeline.options import Refusal, RequestedOptions
 from gradfix.pipeline.results import Explanation, Reported
 from gradfix.project.source import Problem, split_lines
-from gradfix.rewriting import patch as patches
 from gradfix.watch.explain_run import OVERWRITTEN, RunExplainer, shown
 from gradfix.watch.script import CALLS
 
@@ -234,7 +233,7 @@ def _patched(
     unsafe += " --unproved" if fix.unproved or not command else ""
     return explanation._replace(
         fix=f"fix ({fix.effect}, {fix.standing}): {fix.message}",
-        patch=patches.unified_diff(relative.replace(os.sep, "/"), parsed.source.data, after),
+        patch=driver.readable(relative.replace(os.sep, "/"), parsed.source.data, after),
         apply=f"gradfix apply --select {finding.code}{unsafe} {_as_run(name, path, command)}",
     )
 
