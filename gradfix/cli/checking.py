@@ -56,9 +56,7 @@ def check(where: Sequence[str], requested: RequestedOptions, wanted: Wanted) -> 
     if STANDARD_INPUT in where:
         where = [wanted.stdin_filename or STANDARD_INPUT]
         data: bytes | None = sys.stdin.buffer.read()
-        if wanted.stdin_filename is None and data[:1] == b"{" and b'"nbformat"' in data:
-            # It may well parse as Python, and would be found to be without mistakes.
-            refuse("what is read is a notebook: give it a name with --stdin-filename NAME.ipynb")
+        _must_be_named(data or b"", wanted)
     else:
         data = None
     options = prepared(where, requested)
@@ -68,6 +66,15 @@ def check(where: Sequence[str], requested: RequestedOptions, wanted: Wanted) -> 
     hand_out(_told(report, options, wanted), wanted.file)
     complain(report, wanted.printed)
     raise typer.Exit(wanted.exit_code(report.exit_code))
+
+
+def _must_be_named(data: bytes, wanted: Wanted) -> None:
+    """End if what was read is a notebook without a name that says so.
+
+    It may well parse as Python, and would be found to be without mistakes.
+    """
+    if wanted.stdin_filename is None and data.lstrip()[:1] == b"{" and b'"nbformat"' in data:
+        refuse("what is read is a notebook: give it a name with --stdin-filename NAME.ipynb")
 
 
 def _must_make_sense(where: Sequence[str], wanted: Wanted) -> None:

@@ -129,6 +129,11 @@ class Source:
     """The file of which ``text`` is the code, if it is a notebook."""
 
     @property
+    def file_text(self) -> str:
+        """What the file itself holds, which of a notebook is not its code alone."""
+        return self.text if self.notebook is None else self.notebook.text
+
+    @property
     def layout(self) -> Layout:
         """How people count its lines."""
         return layout(self.path, self.text)
