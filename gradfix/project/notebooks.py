@@ -370,19 +370,19 @@ _NAMED_LINE = re.compile(r"(\bcell \d+, )?\bline (\d{1,9})\b")
 
 def inert(code: str) -> list[tuple[int, str]]:
     """What a run leaves out, by cell: magics, shell lines, first lines of cells in other languages."""
-    layout = CellLayout(code)
-    return [
-        (layout.cell(number) or 0, line.partition(_LINE)[2])
-        for number, line in enumerate(split_lines(code), start=1)
-        if _DOES_NOTHING.match(line) and not line.rstrip().endswith("?") and not _is_timing(line)
-    ]
+    layout, found = CellLayout(code), []
+    for number, (line, shown) in enumerate(zip(split_lines(code), layout.lines), start=1):
+        left_out = line.partition(f"pass  {_LINE}")[2].rstrip("\\ \t")
+        if left_out and not (
+            _HELP.fullmatch(left_out) or left_out[0] == "?" or _WHOLE_CELL.fullmatch(left_out)
+        ):
+            found.append((layout.cell(number) or 0, left_out))
+        elif _CALLS_IPYTHON.search(shown):
+            found.append((layout.cell(number) or 0, shown.strip()))
+    return found
 
 
-_DOES_NOTHING = re.compile(rf"\s*pass  {re.escape(_LINE)}(?!\?)")
-
-
-def _is_timing(line: str) -> bool:
-    return _WHOLE_CELL.fullmatch(line.partition(_LINE)[2].rstrip()) is not None
+_CALLS_IPYTHON = re.compile(r"\b(?:display|get_ipython)\(")
 
 
 def decoded(source: str) -> str:

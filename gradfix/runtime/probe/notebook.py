@@ -5,6 +5,7 @@ import __future__
 
 import ast
 import builtins
+import importlib.util
 import inspect
 import linecache
 import sys
@@ -66,7 +67,23 @@ def provide(namespace: dict[str, Any]) -> None:
     """Give the code what IPython gives it; it has no file."""
     namespace.pop("__file__", None)
     shell = Shell()
-    vars(builtins).update(get_ipython=lambda: shell, display=display)
+
+    def get_ipython() -> Shell:
+        return shell
+
+    vars(builtins).update(get_ipython=get_ipython, display=display)
+    if importlib.util.find_spec("IPython") is None:
+        package, inner = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+        package.__dict__.update(get_ipython=get_ipython, display=inner, __path__=[])
+        inner.__dict__["__getattr__"] = _shown
+        sys.modules.update({"IPython": package, "IPython.display": inner})
+
+
+def _shown(name: str) -> Any:
+    """What `IPython.display` has by a name, where it is not installed: it shows something."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return display
 
 
 def flags_of(tree: ast.Module) -> int:
