@@ -94,6 +94,8 @@ def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> 
             limits=limits_of(options),
             allow_unsandboxed=options.allow_unsandboxed,
         )
+        if before.source.notebook is None:
+            return found
         return found.reworded(before.source.layout.reworded, after.source.layout.reworded)
 
     chosen = command_for(str(path), options)

@@ -201,11 +201,7 @@ class _Places:
 
     def of(self, span: Span) -> _Json:
         """Where something begins, with its cell if there is one."""
-        cell = self.cell(span.line)
-        return {
-            **({} if cell is None else {"cell": cell}),
-            "location": self.position(span.line, span.column),
-        }
+        return {"cell": self.cell(span.line), "location": self.position(span.line, span.column)}
 
     def said(self, message: str, line: int) -> str:
         """A message about a line."""

@@ -90,6 +90,7 @@ def test_json_has_the_shape_of_ruff(project: Path) -> None:
         "code": "bad-word",
         "message": "the word bad is wrong",
         "filename": "train.py",
+        "cell": None,
         "location": {"row": 1, "column": 7},
         "end_location": {"row": 1, "column": 10},
         "fix": {
@@ -102,7 +103,12 @@ def test_json_has_the_shape_of_ruff(project: Path) -> None:
         "ways": [],
         "effect": "preserves",
         "notes": [
-            {"location": {"row": 1, "column": 7}, "end_location": {"row": 1, "column": 10}, "message": "here"}
+            {
+                "cell": None,
+                "location": {"row": 1, "column": 7},
+                "end_location": {"row": 1, "column": 10},
+                "message": "here",
+            }
         ],
     }
     assert found["b.py"]["fix"] is None
