@@ -57,6 +57,7 @@ from gradfix.cli.output import (
     refuse,
     renderer,
     stop_for,
+    tell,
 )
 from gradfix.cli.preparing import looked_at, requested_options
 from gradfix.core.errors import WORDS
@@ -379,7 +380,9 @@ def run(
         refuse("nothing to run: name a script, or a module with -m")
     command = running.command(arguments, python, module=module is not None, min_severity=min_severity)
     if isinstance(command, Problem):
-        refuse(f"{command.path}: {command.message}")
+        refuse(str(command))
+    if module is None and (unable := running.left_out(arguments[0])):
+        tell(f"note: a notebook is run without IPython: {unable}")
     try:
         os.execv(command[0], command)
     except OSError as error:

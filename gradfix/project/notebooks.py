@@ -382,6 +382,12 @@ def inert(code: str) -> list[tuple[int, str]]:
     return found
 
 
+def left_out(code: str) -> str:
+    """The same in words; empty if there is nothing of the kind."""
+    found = [f"`{line}` (cell {cell})" for cell, line in inert(code)]
+    return f"nothing is done for {', '.join(found)}" if found else ""
+
+
 _CALLS_IPYTHON = re.compile(r"\b(?:display|get_ipython)\(")
 
 

@@ -277,11 +277,10 @@ class Trial:
         """What a notebook has that is not run, as evidence tells of what was replaced."""
         if not is_notebook(str(self.rewrite.path)):
             return
-        from gradfix.project.notebooks import inert
+        from gradfix.project.notebooks import left_out
 
-        found = [f"`{line}` (cell {cell})" for cell, line in inert(self.rewrite.before)]
-        if found:
-            yield f"IPython: nothing is done for {', '.join(found)}"
+        if found := left_out(self.rewrite.before):
+            yield f"IPython: {found}"
 
     def effects(self, runner: Runner) -> Surroundings | None:
         """How random draws and buffers compare on the first seed."""

@@ -18,6 +18,7 @@ import os
 import re
 import shlex
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from gradfix.core.codemod import Effect, Finding, Severity
 from gradfix.pipeline import driver
 from gradfix.pipeline.options import Refusal, RequestedOptions
 from gradfix.pipeline.results import Explanation, Reported
+from gradfix.project import source
 from gradfix.project.source import Problem, split_lines
 from gradfix.watch.explain_run import OVERWRITTEN, RunExplainer, shown
 from gradfix.watch.script import CALLS
@@ -54,6 +56,9 @@ def command(
     path = Path.cwd() / "-m" if module else Path(script[0])
     if not module and not path.is_file():
         return Problem(script[0], "is a folder" if path.is_dir() else "does not exist")
+    given = [] if module else _notebook(script[0])
+    if isinstance(given, Problem):
+        return given
     interpreter = usual_interpreter() if python is None else choose_interpreter(path, python)
     if isinstance(interpreter, str):
         return Problem(script[0], f"cannot be run: {interpreter}")
@@ -66,7 +71,40 @@ def command(
         return [interpreter.executable, "-m", "pytest", "--gradfix", *script[1:]]
     least = [] if min_severity is None else ["--min-severity", str(min_severity)]
     explaining = json.dumps([*explainer(), *least])
-    return [interpreter.executable, runtime.MAIN, "watch", explaining, *(["-m"] if module else []), *script]
+    return [
+        interpreter.executable,
+        runtime.MAIN,
+        "watch",
+        explaining,
+        *(["-m"] if module else given),
+        *script,
+    ]
+
+
+def left_out(path: str) -> str:
+    """What of a notebook is not run, in words; empty if it is all run."""
+    parsed = source.read(path) if source.is_notebook(path) else None
+    if not isinstance(parsed, source.Source):
+        return ""
+    from gradfix.project import notebooks
+
+    return notebooks.left_out(parsed.text)
+
+
+def _notebook(path: str) -> list[str] | Problem:
+    """How the code of a notebook is handed over, which no interpreter can read from its file."""
+    if not source.is_notebook(path):
+        return []
+    parsed = source.read(path)
+    if isinstance(parsed, Problem):
+        return parsed
+    # It is left open for the process that takes the place of this one, and gone with that.
+    with tempfile.TemporaryFile() as file:
+        file.write(parsed.text.encode())
+        file.flush()
+        held = os.dup(file.fileno())
+    os.set_inheritable(held, True)
+    return ["--notebook", str(held)]
 
 
 def _is_beside_the_plugin(executable: str) -> bool:

@@ -436,6 +436,22 @@ def test_standard_input_is_a_notebook_by_its_name(project: Path) -> None:
 # ---------------------------------------------------------------------------- runs
 
 
+def test_run_tells_errors_by_cell_and_line(project: Path) -> None:
+    done = gradfix("run", "gan.ipynb", cwd=project)
+    told = done.stderr.decode()
+    assert done.returncode == 1
+    assert told.startswith(
+        "note: a notebook is run without IPython: nothing is done for `%load_ext autoreload`"
+    )
+    assert 'gan.ipynb, cell 5", line 9, in <module>\n    lossG.backward()\n' in told
+    assert 'gan.ipynb:cell 5:9:5: "Trying to backward' in told
+    assert "`lossD.backward()` at cell 5, line 5 has already freed" in told
+    assert "+++ b/gan.ipynb:cell 5" in told
+    assert "runtime" not in told
+    broken = written(project / "b.ipynb", [("code", "a = (")])
+    assert gradfix("run", broken, cwd=project).stderr.decode().startswith(f"error: {broken}:cell 1:1:5: ")
+
+
 def execute(text: str) -> None:
     """Have a notebook executed by Jupyter's own kernel."""
     made = nbformat.reads(text.replace("!pip", "!true"), as_version=4)

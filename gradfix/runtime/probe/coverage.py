@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import NamedTuple, TypeVar
 
-from .notebook import flags_of, is_notebook
+from ..notebook import flags_of, is_notebook
 
 MARK = "__gradfix_reached__"
 """The name among the builtins that a watched piece calls, with its place, before it is executed."""

@@ -18,8 +18,9 @@ from typing import Any
 
 import torch
 
+from .. import notebook
 from ..autograd_errors import kind_of
-from . import coverage, dataless, hooks, notebook, operations, overlay, provenance
+from . import coverage, dataless, hooks, operations, overlay, provenance
 from .confining import confine, limit, opened, scratch_of
 from .descriptions import EXACT, SKETCH
 from .recorder import ENOUGH, Recorder

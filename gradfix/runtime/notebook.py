@@ -8,9 +8,17 @@ import builtins
 import importlib.util
 import inspect
 import linecache
+import re
 import sys
+import traceback
 import types
+from collections.abc import Iterator
 from typing import Any
+
+from . import FOLDER
+
+END = re.compile(r"pass  # end of cell (\d+)")
+"""What stands between two cells in the code of a notebook (see ``project/notebooks.py``)."""
 
 MARK = "# IPython: "
 """Before a line of IPython's, in the comment of what takes its place (see ``project/notebooks.py``)."""
@@ -22,6 +30,8 @@ def is_notebook(path: str) -> bool:
 
 class NeedsIPython(RuntimeError):
     """The script goes by what only IPython can do."""
+
+    __module__ = "builtins"  # It is shown by its own name.
 
 
 class Shell:
@@ -107,3 +117,55 @@ def execute(code: types.CodeType, namespace: dict[str, Any]) -> None:
         import asyncio
 
         asyncio.run(waiting)
+
+
+def compiled(source: str, path: str) -> types.CodeType:
+    """The code of all cells; its lines are what tracebacks show."""
+    linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+    tree = ast.parse(source, path)
+    flags = flags_of(tree)
+    code: types.CodeType = compile(tree, path, "exec", flags, dont_inherit=True)
+    return code
+
+
+def place(source: str, line: int) -> tuple[int, int]:
+    """The cell that a line of the code is in, and its number within that."""
+    row = 0
+    cells = []
+    for number, text in enumerate(source.splitlines(), start=1):
+        row += 1
+        if number == line:
+            cells.append(row)
+        if (end := END.fullmatch(text)) is not None:
+            if cells:
+                return int(end[1]), cells[0]
+            row = 0
+    return 0, line
+
+
+def _own(stack: traceback.StackSummary, path: str) -> Iterator[traceback.FrameSummary]:
+    """The frames from the notebook on, without ours."""
+    entered = all(frame.filename != path for frame in stack)
+    for frame in stack:
+        entered = entered or frame.filename == path
+        if entered and not frame.filename.startswith(FOLDER):
+            yield frame
+
+
+def traceback_of(error: BaseException, source: str, path: str) -> str:
+    """What Python prints of an error, with the places in the notebook by cell and line."""
+    told = traceback.TracebackException.from_exception(error)
+    waiting, seen = [told], set()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        waiting += [other for other in (one.__cause__, one.__context__) if other is not None]
+        one.stack[:] = list(_own(one.stack, path))
+        for frame in one.stack:
+            if frame.filename == path and frame.lineno:
+                _ = frame.line  # It is read while the number is that of the code.
+                cell, frame.lineno = place(source, frame.lineno)
+                frame.filename = f"{path}, cell {cell}"
+    return "".join(told.format())
