@@ -380,7 +380,7 @@ def run(
         refuse("nothing to run: name a script, or a module with -m")
     command = running.command(arguments, python, module=module is not None, min_severity=min_severity)
     if isinstance(command, Problem):
-        refuse(str(command))
+        refuse(str(command) if command.line else f"{command.path}: {command.message}")
     if module is None and (unable := running.left_out(arguments[0])):
         tell(f"note: a notebook is run without IPython: {unable}")
     try:
