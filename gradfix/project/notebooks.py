@@ -371,13 +371,15 @@ _NAMED_LINE = re.compile(r"(\bcell \d+, )?\bline (\d{1,9})\b")
 def inert(code: str) -> list[tuple[int, str]]:
     """What a run leaves out, by cell: magics, shell lines, first lines of cells in other languages."""
     layout, found = CellLayout(code), []
+    called = [name for name in ("display", "get_ipython") if not re.search(_BOUND.format(name), code)]
+    calls = re.compile(rf"\b(?:{'|'.join(called)})\(") if called else None
     for number, (line, shown) in enumerate(zip(split_lines(code), layout.lines), start=1):
         left_out = line.partition(f"pass  {_LINE}")[2].rstrip("\\ \t")
         if left_out and not (
             _HELP.fullmatch(left_out) or left_out[0] == "?" or _WHOLE_CELL.fullmatch(left_out)
         ):
             found.append((layout.cell(number) or 0, left_out))
-        elif _CALLS_IPYTHON.search(shown):
+        elif calls is not None and calls.search(shown):
             found.append((layout.cell(number) or 0, shown.strip()))
     return found
 
@@ -388,7 +390,8 @@ def left_out(code: str) -> str:
     return f"nothing is done for {', '.join(found)}" if found else ""
 
 
-_CALLS_IPYTHON = re.compile(r"\b(?:display|get_ipython)\(")
+_BOUND = r"(?m)^[ \t]*(?:(?:def|class)[ \t]+{0}\b|(?:from|import)\b.*\b{0}\b|{0}[ \t]*=)"
+"""Where a program has a name of its own for something else."""
 
 
 def decoded(source: str) -> str:

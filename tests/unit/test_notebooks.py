@@ -140,6 +140,20 @@ def test_a_cell_that_says_what_gradfix_writes_for_ipython_is_refused() -> None:
             notebooks.read(json.dumps(content([("code", cell)])))
 
 
+def test_what_a_run_leaves_out_is_told_by_cell() -> None:
+    def told(*cells: str) -> list[tuple[int, str]]:
+        made = content([("markdown", ""), *(("code", cell) for cell in cells)])
+        return notebooks.inert(notebooks.read(json.dumps(made)).code)
+
+    assert told("%time f()\n%pip install a\nif b:\n    !c \\\n      d", "x?\n?y", "%%time\nz") == [
+        (2, "%pip install a"),
+        (2, "!c"),
+    ]
+    assert told("%%html\n<b>", "display(x)") == [(2, "%%html"), (3, "display(x)")]
+    assert told("def display(x):\n    pass", "display(x)") == []
+    assert told("from IPython.display import display", "display(x)") == []
+
+
 # ---------------------------------------------------------------------------- back to the file
 
 
