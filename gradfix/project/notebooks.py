@@ -358,14 +358,19 @@ class CellLayout(Layout):
 
     def reworded(self, message: str) -> str:
         # What names a cell as well is left as it is.
-        return _NAMED_LINE.sub(lambda found: found[0] if found[1] else self.words(int(found[2])), message)
+        return _NAMED_LINE.sub(self._named, message)
+
+    def _named(self, found: re.Match[str]) -> str:
+        if found[1]:
+            return found[0]
+        return f"{'in ' if found[2] else ''}{self.words(int(found[3]))}"
 
     def _index(self, line: int) -> int | None:
         index = bisect_right(self._starts, line - 1) - 1
         return index if 0 <= index < len(self.parts) else None
 
 
-_NAMED_LINE = re.compile(r"(\bcell \d+, )?\bline (\d{1,9})\b")
+_NAMED_LINE = re.compile(r"(\bcell \d+, )?(\b(?:at|on) )?\bline (\d{1,9})\b")
 
 
 def inert(code: str) -> list[tuple[int, str]]:
@@ -390,7 +395,7 @@ def left_out(code: str) -> str:
     return f"nothing is done for {', '.join(found)}" if found else ""
 
 
-_BOUND = r"(?m)^[ \t]*(?:(?:def|class)[ \t]+{0}\b|(?:from|import)\b.*\b{0}\b|{0}[ \t]*=)"
+_BOUND = r"(?m)^[ \t]*(?:(?:def|class)[ \t]+{0}\b|(?:from\b.*)?import\b.*(?<![.\w]){0}\b|{0}[ \t]*=)"
 """Where a program has a name of its own for something else."""
 
 

@@ -240,8 +240,8 @@ class Text:
         done = f" ({attempt.fix.effect}): {attempt.fix.message}{why}"
         yield self._point(margin, f"{self._paint(word, colour)}{printable(done)}")
         for finding in attempt.also:
-            at = layout(file.path, attempt.before).words(finding.span.line)
-            also = f"      also        {finding.code} at {at}: {finding.message}"
+            at = layout(file.path, attempt.before).reworded(f"at line {finding.span.line}")
+            also = f"      also        {finding.code} {at}: {finding.message}"
             yield printable(also)
         yield from self._difference(file.path, attempt.before, attempt.after)
         if attempt.evidence is not None:

@@ -459,7 +459,7 @@ def test_run_tells_errors_by_cell_and_line(project: Path) -> None:
     )
     assert 'gan.ipynb, cell 5", line 9, in <module>\n    lossG.backward()\n' in told
     assert 'gan.ipynb:cell 5:9:5: "Trying to backward' in told
-    assert "`lossD.backward()` at cell 5, line 5 has already freed" in told
+    assert "`lossD.backward()` in cell 5, line 5 has already freed" in told
     assert "+++ b/gan.ipynb:cell 5" in told
     assert "runtime" not in told
     broken = written(project / "b.ipynb", [("code", "a = (")])
@@ -480,7 +480,7 @@ def test_proved_as_a_script_is_and_executed_by_jupyter(project: Path) -> None:
     told = done.stdout.decode()
     assert done.returncode == 0, told
     assert "Fixed 2 findings in 2 files (2 proved" in told
-    assert 'a second time" at cell 5, line 9 in lossG.backward()' in told
+    assert 'a second time" in cell 5, line 9 in lossG.backward()' in told
     nothing = "IPython: nothing is done for `%load_ext autoreload` (cell 2), `!pip install` (cell 2)\n"
     assert f"replaced    {nothing}" in told
     assert "line 2" not in told.replace("cell 2, line 2", "").replace("cell 5, line 2", "")
@@ -533,5 +533,5 @@ def test_what_only_ipython_can_do_is_not_run(tmp_path: Path) -> None:
     written(tmp_path / "a.ipynb", cells)
     told = gradfix("apply", cwd=tmp_path).stdout.decode()
     assert "unverified" in told
-    assert "`files = !ls` needs IPython, and is not run at cell 2, line 1" in told
+    assert "`files = !ls` needs IPython, and is not run in cell 2, line 1" in told
     assert "nothing is done for `%%bash` (cell 1)" in told
