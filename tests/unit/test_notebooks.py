@@ -246,9 +246,8 @@ def test_positions_are_those_of_the_file() -> None:
         "cell 3:1",
         "cell 3:6",
     ]
-    assert (
-        layout.reworded("freed at line 7, in cell 3, line 2") == "freed at cell 3, line 1, in cell 3, line 2"
-    )
+    said = layout.reworded("that of line 7 is freed at line 8 (m.py:3), as in cell 3, line 2")
+    assert said == "that of cell 3, line 1 is freed in cell 3, line 2 (m.py:3), as in cell 3, line 2"
 
 
 # ---------------------------------------------------------------------------- what is no notebook of ours
