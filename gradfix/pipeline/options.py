@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Severity, Way
-from gradfix.project import configuration
+from gradfix.project import configuration, source
 from gradfix.project.source import Problem
 from gradfix.rules import catalog
 from gradfix.system import programs
@@ -240,6 +240,8 @@ def _unusable_command(paths: Sequence[str], requested: RequestedOptions) -> Refu
     if requested.script is not None and not os.path.isfile(requested.script):
         what = "is a folder" if os.path.isdir(requested.script) else "there is no such script"
         return Refusal(f"{requested.script}: {what}")
+    if requested.script is not None and source.is_notebook(requested.script):
+        return Refusal(f"{requested.script}: a notebook cannot be the script that is run for other files")
     alone = requested.script is None and requested.module is None
     if requested.arguments and alone and not (len(paths) == 1 and os.path.isfile(paths[0])):
         return Refusal("what stands after -- is for one script: name it, or say which is run with --script")

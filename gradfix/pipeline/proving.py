@@ -233,7 +233,9 @@ def rerun(certificate: Certificate, place: RerunLocation | None, options: Option
             limits=limits_of(options),
             allow_unsandboxed=options.allow_unsandboxed,
         )
-    return evidence
+    versions = (certificate.before, certificate.after)
+    before, after = (source.layout(certificate.filename, text) for text in versions)
+    return evidence.reworded(before.reworded, after.reworded)
 
 
 def _certified_faults(

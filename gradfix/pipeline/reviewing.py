@@ -101,6 +101,7 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
         limits=limits_of(options),
         allow_unsandboxed=options.allow_unsandboxed,
     )
+    judgement = judgement.reworded(old.layout.reworded, new.layout.reworded)
     return Judged(old.path, new.path, old.text, tuple(keyed.values()), judgement)
 
 

@@ -24,7 +24,7 @@ SECRET = re.compile(
 @dataclass(frozen=True, slots=True)
 class Command:
     """How a script is started. By default with no arguments, in the current directory if that lies in the
-    script's project, and in the script's own folder otherwise."""
+    script's project, and in the script's own folder otherwise; a notebook always in its own."""
 
     args: tuple[str, ...] = ()
     module: str | None = None
@@ -58,6 +58,8 @@ class Command:
         """The folder that relative paths count from in a run of the file at ``path``."""
         if self.cwd is not None:
             return self.cwd.absolute()
+        if source.is_notebook(str(path)):
+            return path.absolute().parent  # As Jupyter has it.
         here, root = Path.cwd(), project_root(path)
         return here if here.is_relative_to(root) else path.absolute().parent
 
@@ -95,6 +97,8 @@ def parse(text: str, folder: Path) -> Command:
     entry = folder / words[0]
     if not entry.is_file():
         raise CommandError(f"{text!r}: there is no file {entry}")
+    if source.is_notebook(words[0]):
+        raise CommandError(f"{text!r}: Python runs no notebooks")
     return Command(tuple(words[1:]), entry=entry)
 
 

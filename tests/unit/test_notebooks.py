@@ -534,3 +534,29 @@ def test_what_only_ipython_can_do_is_not_run(tmp_path: Path) -> None:
     assert "unverified" in told
     assert "`files = !ls` needs IPython, and is not run in cell 2, line 1" in told
     assert "nothing is done for `%%bash` (cell 1)" in told
+
+
+def test_a_run_is_in_the_folder_of_the_notebook(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "data.txt").write_text("1 2 3")
+    reads = f"{LEARNS}numbers = open('data.txt').read().split()\nassert len(numbers) == 3"
+    written(inner / "a.ipynb", [("code", reads), ("code", STEPS)])
+    (tmp_path / "pyproject.toml").touch()
+    assert b"fixed, proved" in gradfix("apply", "inner/a.ipynb", cwd=tmp_path).stdout
+    done = gradfix("run", "inner/a.ipynb", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    (tmp_path / "b.py").write_text("import inner")
+    refused = gradfix("verify", "--script", "inner/a.ipynb", "b.py", cwd=tmp_path)
+    assert (refused.returncode, b"a notebook cannot be the script" in refused.stderr) == (2, True)
+
+
+def test_a_repair_by_somebody_else_is_judged(project: Path) -> None:
+    repaired = (
+        (project / "gan.ipynb").read_text().replace("netD(fake), torch.z", "netD(fake.detach()), torch.z")
+    )
+    (project / "repaired.ipynb").write_text(repaired)
+    done = gradfix("verify", "--before", "gan.ipynb", "repaired.ipynb", cwd=project)
+    told = done.stdout.decode()
+    assert done.returncode == 0, told
+    assert 'a second time" in cell 5, line 9 in lossG.backward()' in told

@@ -107,6 +107,7 @@ def run(command: list[str], notebook: str | None) -> None:
     module.__dict__.update(__cached__=None, __annotations__={})
     if notebook is not None:
         provide(module.__dict__)
+        os.chdir(os.path.dirname(path))  # As Jupyter has it.
         execute(compiled(notebook, path), module.__dict__)
         return
     with io.open_code(path) as file:
