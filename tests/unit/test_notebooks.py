@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
 
 from gradfix.project import notebooks, source
 from gradfix.project.notebooks import CellLayout, NotebookError
@@ -473,8 +472,6 @@ def execute(text: str) -> None:
 
 def test_proved_as_a_script_is_and_executed_by_jupyter(project: Path) -> None:
     before = (project / "gan.ipynb").read_text()
-    with pytest.raises(CellExecutionError, match="a second time"):
-        execute(before)
     done = gradfix("apply", "-v", cwd=project)
     told = done.stdout.decode()
     assert done.returncode == 0, told
