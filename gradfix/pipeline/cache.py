@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Of the entries."""
+PICTURES = 4 << 20
+"""Characters of a notebook that are kept with what is found in it; larger ones are looked at each time."""
 CODE = 20_000
 """Files in which the codemods of a folder may lie; more are not looked through."""
 
@@ -65,7 +67,7 @@ class Cache:
     def put(self, path: str, data: bytes, report: FileReport) -> None:
         """Keep the report on a file that has just been looked at."""
         # What went wrong (memory ran out, a codemod failed) need not go wrong again.
-        if report.problems:
+        if report.problems or len(report.notebook) > PICTURES:
             return
         key = self._key(path, data)
         kept = None if report.silent else report

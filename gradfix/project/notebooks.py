@@ -183,8 +183,9 @@ def read(text: str) -> Notebook:
         raise NotebookError(
             f"is no notebook: as JSON, {error.msg}", error.lineno, error.colno, malformed=True
         ) from None
-    except RecursionError:
-        raise NotebookError("is no notebook: it is nested too deeply", malformed=True) from None
+    except (ValueError, RecursionError) as error:
+        what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise NotebookError(f"is no notebook: {what}", malformed=True) from None
     if not isinstance(content.format, int):
         raise NotebookError("is no notebook: it does not say of which nbformat it is", malformed=True)
     if content.format != FORMAT:

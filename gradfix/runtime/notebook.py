@@ -5,7 +5,6 @@ import __future__
 
 import ast
 import builtins
-import importlib.util
 import inspect
 import linecache
 import re
@@ -82,18 +81,6 @@ def provide(namespace: dict[str, Any]) -> None:
         return shell
 
     vars(builtins).update(get_ipython=get_ipython, display=display)
-    if importlib.util.find_spec("IPython") is None:
-        package, inner = types.ModuleType("IPython"), types.ModuleType("IPython.display")
-        package.__dict__.update(get_ipython=get_ipython, display=inner, __path__=[])
-        inner.__dict__["__getattr__"] = _shown
-        sys.modules.update({"IPython": package, "IPython.display": inner})
-
-
-def _shown(name: str) -> Any:
-    """What `IPython.display` has by a name, where it is not installed: it shows something."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return display
 
 
 def flags_of(tree: ast.Module) -> int:

@@ -265,7 +265,13 @@ def test_positions_are_those_of_the_file() -> None:
             "syntax-error: is not UTF-8 (byte 0xe4), and a notebook is UTF-8",
         ),
         ('{"cells": "a"}'.encode("utf-16"), "is UTF-16, and a notebook is UTF-8"),
-        (b"[" * 100_000, "is no notebook"),
+        (b'{"metadata": ' + b"[" * 100_000, "is no notebook: it is nested too deeply"),
+        (b'{"nbformat": ' + b"4" * 10_000, "is no notebook: Exceeds the limit"),
+        (json.dumps(content([("code", "\ud800")])).encode(), "syntax-error: 'utf-8' codec can't encode"),
+        (
+            json.dumps(content([("code", "a\0b")])).encode(),
+            "syntax-error: source code string cannot contain null",
+        ),
     ],
 )
 def test_each_problem_is_told_in_a_line(data: bytes, said: str) -> None:
