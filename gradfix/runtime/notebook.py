@@ -153,6 +153,10 @@ def traceback_of(error: BaseException, source: str, path: str) -> str:
         for frame in one.stack:
             if frame.filename == path and frame.lineno:
                 _ = frame.line  # It is read while the number is that of the code.
-                cell, frame.lineno = place(source, frame.lineno)
+                before = frame.lineno
+                cell, frame.lineno = place(source, before)
+                last = getattr(frame, "end_lineno", None)
+                if last is not None:
+                    frame.end_lineno = last + frame.lineno - before
                 frame.filename = f"{path}, cell {cell}"
     return "".join(told.format())
