@@ -299,11 +299,11 @@ class _Content:
         return self._skipped(at + 1)
 
     def _skipped(self, at: int) -> int:
-        found = _BLANKS.match(self.text, at)
-        return found.end() if found else at
+        found = _NO_BLANK.search(self.text, at)
+        return found.start() if found else len(self.text)
 
 
-_BLANKS = re.compile(r"[ \t\n\r]*")
+_NO_BLANK = re.compile(r"[^ \t\n\r]")
 
 
 def _is_python(metadata: object) -> bool:
@@ -362,9 +362,10 @@ class CellLayout(Layout):
         return _NAMED_LINE.sub(self._named, message)
 
     def _named(self, found: re.Match[str]) -> str:
-        if found[1]:
+        line = int(found[3])
+        if found[1] or self.cell(line) is None:
             return found[0]
-        return f"{'in ' if found[2] else ''}{self.words(int(found[3]))}"
+        return f"{'in ' if found[2] else ''}{self.words(line)}"
 
     def _index(self, line: int) -> int | None:
         index = bisect_right(self._starts, line - 1) - 1
