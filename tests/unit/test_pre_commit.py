@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -67,6 +68,17 @@ def test_a_mistake_keeps_a_commit_back(installed: Path) -> None:
     assert "train.py:" in done.stdout
     assert "undetached-fake: error:" in done.stdout
     assert git("status", "--porcelain", "--", "train.py", cwd=installed) == b"A  train.py\n"
+
+
+def test_a_mistake_in_a_notebook_does_so_too(installed: Path) -> None:
+    (installed / "train.py").write_text(RIGHT)
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": FAULTY.splitlines(True)}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (installed / "train.ipynb").write_text(json.dumps(notebook))
+    git("add", ".", cwd=installed)
+    done = pre_commit(installed, "run", "gradfix")
+    assert done.returncode == 1
+    assert "train.ipynb:cell 1:" in done.stdout
 
 
 def test_what_is_right_passes(installed: Path) -> None:
