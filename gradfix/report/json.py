@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from gradfix.core.codemod import Codemod, Severity
 from gradfix.core.span import Span
 from gradfix.pipeline import certificate
-from gradfix.pipeline.results import Attempt, Count, FileReport, Judged, Plan, Repaired, Report, Reported
+from gradfix.pipeline.results import Attempt, Count, FilePlan, FileReport, Judged, Plan, Report, Reported
 from gradfix.project.source import Layout, Problem, character_column, layout
 from gradfix.report import addresses
 from gradfix.system.printable import encodable
 
 if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate
-    from gradfix.pipeline.shapes import FindingData, FindingFix
+    from gradfix.pipeline.json_types import FindingData, FindingFix
     from gradfix.rewriting.patch import Position, TextEdit
     from gradfix.verify.evidence import Evidence
 
@@ -156,7 +156,7 @@ def dump(value: object) -> str:
     return text.replace("##", "#\\u0023") + "\n"
 
 
-def _repaired(file: Repaired) -> _Json:
+def _repaired(file: FilePlan) -> _Json:
     places = _Places(file.path, file.text)
     return {
         "filename": file.path,
@@ -259,7 +259,7 @@ def _finding(path: str, places: _Places, reported: Reported) -> FindingData:
         "fix": _fix(places, reported),
         "url": addresses.of_codemod(finding.code),
         "severity": finding.severity,
-        "ways": list(finding.admits),
+        "ways": list(finding.available_ways),
         "effect": None if reported.fix is None else reported.fix.effect,
         "notes": [
             {
