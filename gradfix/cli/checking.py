@@ -62,7 +62,7 @@ def check(where: Sequence[str], requested: RequestedOptions, wanted: Wanted) -> 
     if wanted.diff:
         _print_diff(where, data, options, wanted)
     report = driver.check(where, options) if data is None else _of_text(where[0], data, options)
-    hand_out(_told(report, options, wanted), wanted.file)
+    hand_out(_shown(report, options, wanted), wanted.file)
     complain(report, wanted.printed)
     raise typer.Exit(wanted.exit_code(report.exit_code))
 
@@ -99,7 +99,7 @@ def _of_text(path: str, data: bytes, options: Options) -> Report:
     return Report(() if file.silent else (file,), options.catalog.problems, 1, ())
 
 
-def _told(report: Report, options: Options, wanted: Wanted) -> Iterator[str]:
+def _shown(report: Report, options: Options, wanted: Wanted) -> Iterator[str]:
     """What is printed of the findings."""
     shown = renderer(for_file=wanted.file is not None)
     if wanted.statistics:

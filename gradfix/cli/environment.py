@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from gradfix.cli.arguments import start
-from gradfix.cli.built_environment import size_of, told
+from gradfix.cli.built_environment import outcome_of, size_of
 from gradfix.cli.output import say, tell
 from gradfix.environment import build, cache, interpreters
 from gradfix.environment.build import Plan
@@ -93,7 +93,7 @@ def _env(
     began = time.monotonic()
     with Display(sys.stderr, quiet=quiet) as display:
         built = build.ensure(needs, python=python, refresh=refresh, progress=display)
-    for line in told(built, time.monotonic() - began, quiet=quiet):
+    for line in outcome_of(built, time.monotonic() - began, quiet=quiet):
         say(line)
     return 1 if built.missing else 0
 

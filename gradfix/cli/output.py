@@ -127,10 +127,10 @@ def say_passed_over(runs: Iterable[Evidence | Judgement | None]) -> None:
 
 def stop_for(problems: Iterable[Problem]) -> None:
     """End with exit code 2 if there are ``problems``."""
-    told = [f"error: {problem}" for problem in problems]
-    for line in told:
+    reported = [f"error: {problem}" for problem in problems]
+    for line in reported:
         tell(line)
-    if told:
+    if reported:
         raise typer.Exit(2)
 
 

@@ -98,10 +98,11 @@ def problem_of(path: str, what: str, error: Exception) -> Problem:
 
 def reported_by(analysis: Analysis, options: Options) -> tuple[Finding, ...]:
     """The findings of the selected codemods that are severe enough and not suppressed by a comment."""
+    names = options.reporting_in(analysis.source.path)
     return tuple(
         finding
         for finding in analysis.findings
-        if options.reports(finding.code, analysis.source.path)
+        if finding.code in names
         and (finding.severity is None or finding.severity.reaches(options.min_severity))
         and not _silenced(finding, analysis.source)
     )

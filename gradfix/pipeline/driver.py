@@ -81,8 +81,9 @@ def _load(paths: Sequence[str], options: Options) -> _Loading:
     listing = options.files(paths)
     problems = [*options.catalog.problems, *listing.problems]
     loaded: list[_Loaded] = []
+    under = {settings: options.under(settings) for settings in {one.settings for one in listing.files}}
     for listed in listing.files:
-        own = options.under(listed.settings)
+        own = under[listed.settings]
         if isinstance(own, Refusal):
             file = listed.settings.file or ""
             problems.append(Problem(file, own.message.removeprefix(f"{file}: ")))
@@ -130,25 +131,28 @@ def in_force(paths: Sequence[str], options: Options) -> tuple[Options, ...]:
 
 def _reports(paths: Sequence[str], loading: _Loading, *, with_fixes: bool) -> list[FileReport]:
     """What there is to say of each file, as it is known from another time or as it is found out now."""
-    kept: dict[int, Cache | None] = {}
+    kept: dict[configuration.Settings, Cache | None] = {}
     if any(file.options.cached for file in loading.files):
         from gradfix.pipeline import cache
 
         repository = configuration.repository(paths)
-        different = {id(file.options): file.options for file in loading.files}
-        kept = {key: cache.open_for(one, repository, with_fixes=with_fixes) for key, one in different.items()}
+        by_settings = {file.options.settings: file.options for file in loading.files}
+        kept = {
+            settings: cache.open_for(one, repository, with_fixes=with_fixes)
+            for settings, one in by_settings.items()
+        }
 
     def look(file: _Loaded) -> FileReport:
         with traces.on_behalf_of(os.path.abspath(file.path)):
             report = _look(file, with_fixes=with_fixes)
-        if (entries := kept.get(id(file.options))) is not None:
+        if (entries := kept.get(file.options.settings)) is not None:
             entries.put(file.path, file.data, report)
         if gc.isenabled() and gc.get_count()[0] > GARBAGE:
             gc.collect(0)
         return report
 
     known = [
-        None if (entries := kept.get(id(file.options))) is None else entries.get(file.path, file.data)
+        None if (entries := kept.get(file.options.settings)) is None else entries.get(file.path, file.data)
         for file in loading.files
     ]
     unknown = [file for file, report in zip(loading.files, known) if report is None]

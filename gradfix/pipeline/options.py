@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -95,19 +95,16 @@ class Options:
     """Whether what was found in a file is kept for the next time."""
     requested: RequestedOptions | None = None
     """What is asked for over each file's own configuration; ``None`` where one holds for all files."""
-    known: dict[configuration.Settings, Options | Refusal] = field(default_factory=dict, compare=False)
-    """The options under the configurations that have been met."""
     exclude: tuple[str, ...] | None = None
     force_exclude: bool = False
-    ignored: dict[str, frozenset[str]] = field(default_factory=dict, compare=False)
+    attempted: Callable[[str, int, Attempt], None] | None = None
+    """Called when a fix has been run, see :class:`RequestedOptions`."""
 
     def under(self, settings: configuration.Settings) -> Options | Refusal:
         """The options for files whose configuration is ``settings``."""
         if self.requested is None or settings == self.settings:
             return self
-        if settings not in self.known:
-            self.known[settings] = _combined(settings, self.requested, self.catalog)
-        return self.known[settings]
+        return _combined(settings, self.requested, self.catalog)
 
     def files(self, paths: Sequence[str]) -> configuration.Listing:
         """The files that ``paths`` mean, each with its configuration."""
@@ -119,20 +116,11 @@ class Options:
         force = self.force_exclude or self.settings.force_exclude
         return force and configuration.is_excluded(path, self.settings, self.exclude)
 
-    def reports(self, name: str, path: str) -> bool:
-        """Whether the codemod ``name`` is to report in the file at ``path``."""
-        if name not in self.selected:
-            return False
-        if not self.settings.per_file_ignores:
-            return True
-        if path not in self.ignored:
-            named = configuration.ignored_in(path, self.settings)
-            ignored = self.catalog.select(named, ()) if named else frozenset()
-            self.ignored[path] = frozenset() if isinstance(ignored, str) else ignored
-        return name not in self.ignored[path]
-
-    attempted: Callable[[str, int, Attempt], None] | None = None
-    """Called when a fix has been run, see :class:`RequestedOptions`."""
+    def reporting_in(self, path: str) -> frozenset[str]:
+        """The names of the codemods that report in the file at ``path``."""
+        named = configuration.ignored_in(path, self.settings)
+        ignored = self.catalog.select(named, ()) if named else frozenset()
+        return self.selected if isinstance(ignored, str) else self.selected - ignored
 
 
 class Refusal(NamedTuple):

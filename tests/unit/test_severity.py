@@ -87,10 +87,10 @@ def project(tmp_path: Path) -> Path:
 
 def severities(project: Path, *options: str) -> dict[str, set[str]]:
     done = gradfix("check", "--output-format", "json", *options, cwd=project)
-    told: dict[str, set[str]] = {}
+    reported: dict[str, set[str]] = {}
     for item in json.loads(done.stdout):
-        told.setdefault(item["filename"], set()).add(item["severity"])
-    return told
+        reported.setdefault(item["filename"], set()).add(item["severity"])
+    return reported
 
 
 def test_the_least_severity_is_a_warning_unless_something_else_is_asked_for(project: Path) -> None:
@@ -134,11 +134,11 @@ def test_a_graph_that_a_variable_holds_in_part_is_kept(tmp_path: Path) -> None:
 
 
 def test_it_is_told_in_the_terminal(project: Path) -> None:
-    told = gradfix("check", "--min-severity", "info", cwd=project).stdout.decode()
-    assert re.search(r"^a_raising.py:\d+:\d+: [a-z-]+: error: ", told, re.MULTILINE)
-    assert re.search(r"^b_named.py:\d+:\d+: needless-retain-graph: warning: ", told, re.MULTILINE)
-    assert re.search(r"^c_unnamed.py:\d+:\d+: needless-retain-graph: info: ", told, re.MULTILINE)
-    assert re.search(r"^Found 4 findings \(2 errors, 1 warning, 1 info\) in 3 files", told, re.MULTILINE)
+    reported = gradfix("check", "--min-severity", "info", cwd=project).stdout.decode()
+    assert re.search(r"^a_raising.py:\d+:\d+: [a-z-]+: error: ", reported, re.MULTILINE)
+    assert re.search(r"^b_named.py:\d+:\d+: needless-retain-graph: warning: ", reported, re.MULTILINE)
+    assert re.search(r"^c_unnamed.py:\d+:\d+: needless-retain-graph: info: ", reported, re.MULTILINE)
+    assert re.search(r"^Found 4 findings \(2 errors, 1 warning, 1 info\) in 3 files", reported, re.MULTILINE)
     assert re.search(r"^stale-forward +error +", gradfix("list", cwd=project).stdout.decode(), re.MULTILINE)
     explained = gradfix("explain", "--full", "needless-retain-graph", cwd=project).stdout.decode()
     assert "\nSeverity: warning, or an info" in explained
