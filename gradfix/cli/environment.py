@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from gradfix.cli.arguments import start
+from gradfix.cli.arguments import CONTEXT, Command, start
 from gradfix.cli.built_environment import outcome_of, size_of
 from gradfix.cli.output import say, tell
 from gradfix.environment import build, cache, interpreters
@@ -25,6 +25,7 @@ from gradfix.system.progress import Display
 
 app = typer.Typer(
     add_completion=False,
+    context_settings=CONTEXT,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -38,7 +39,7 @@ def run(arguments: Sequence[str]) -> None:
     start(app, "gradfix env", arguments)
 
 
-@app.command()
+@app.command(cls=Command)
 def env(
     paths: Annotated[
         list[str] | None,

@@ -17,6 +17,7 @@ from gradfix.system import interrupts
 from gradfix.system.printable import printable
 
 if TYPE_CHECKING:
+    from gradfix.cli.options import FindingsFormat, OutputFormat, Printing
     from gradfix.verify.evidence import Evidence
     from gradfix.verify.judging.results import Judgement
 
@@ -27,6 +28,11 @@ class Printed(NamedTuple):
     as_json: bool
     verbose: bool
     quiet: bool
+
+    @classmethod
+    def of(cls, printing: Printing, form: OutputFormat | FindingsFormat) -> Printed:
+        """What the options of a command say."""
+        return cls(form == "json", printing.verbose, printing.quiet)
 
 
 def show_progress(printed: Printed) -> None:

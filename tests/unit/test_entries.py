@@ -180,7 +180,10 @@ def test_losses_that_the_source_writes_alike_are_told_apart_by_what_they_are(tmp
     evidence = verified(Case(LOOP, (cleared,), "", claim=claim), tmp_path)
     assert evidence.outcome == "proved", evidence.reason
     verdicts = {check.name: check for check in evidence.checks}
-    assert verdicts["feeds"].verdict == "not checked" and "several losses losses[name]" in verdicts["feeds"].detail
+    assert (
+        verdicts["feeds"].verdict == "not checked"
+        and "several losses losses[name]" in verdicts["feeds"].detail
+    )
     assert verdicts["entries"].verdict == "holds"
 
 

@@ -111,7 +111,10 @@ def test_what_fails_in_a_fixture_and_in_a_class_is_explained(gan: Path) -> None:
         "class Trained(unittest.TestCase):\n    def test_case(self):\n        train()\n"
     )
     shown = sections(run(gan, "--gradfix").stdout)
-    assert [name.removeprefix("ERROR at setup of ") for name in shown] == ["test_fixture", "Trained.test_case"]
+    assert [name.removeprefix("ERROR at setup of ") for name in shown] == [
+        "test_fixture",
+        "Trained.test_case",
+    ]
 
 
 def test_a_cause_in_an_earlier_test_is_found(tmp_path: Path) -> None:
