@@ -10,7 +10,17 @@ import typer
 
 from gradfix.cli import applying
 from gradfix.cli.options import EVIDENCE, FindingsFormat, Reporting
-from gradfix.cli.output import Printed, complain, hand_out, hand_out_patch, refuse, renderer, stop_for
+from gradfix.cli.output import (
+    Printed,
+    complain,
+    hand_out,
+    hand_out_patch,
+    put,
+    refuse,
+    renderer,
+    stop_for,
+    tell,
+)
 from gradfix.cli.preparing import prepared
 from gradfix.pipeline import driver
 from gradfix.pipeline.options import Options, RequestedOptions
@@ -18,6 +28,7 @@ from gradfix.pipeline.results import Report
 from gradfix.project import source
 from gradfix.project.source import Problem
 from gradfix.report import text
+from gradfix.system import interrupts
 
 STANDARD_INPUT = "-"
 
@@ -38,6 +49,8 @@ def check(
     else:
         data = None
     options = prepared(where, requested)
+    if reporting.add_ignores:
+        _add_ignores(where, options, reporting, printed)
     if reporting.diff:
         _print_diff(where, data, options, reporting, printed)
     report = driver.check(where, options) if data is None else _of_text(where[0], data, options)
@@ -50,6 +63,7 @@ def _must_make_sense(where: Sequence[str], reporting: Reporting) -> None:
     """End if what is wanted contradicts itself."""
     if reporting.fix and reporting.diff:
         refuse("--fix writes the fixes and --diff prints them: choose one")
+    _must_make_sense_to_ignore(where, reporting)
     if STANDARD_INPUT in where and len(where) > 1:
         refuse("`-` stands for standard input, and no other PATH may stand beside it")
     if STANDARD_INPUT in where and reporting.fix:
@@ -68,6 +82,24 @@ def _must_make_sense(where: Sequence[str], reporting: Reporting) -> None:
         FindingsFormat.JSON,
     ):
         refuse(f"--statistics cannot be printed as {reporting.output_format}, only as text or json")
+
+
+def _must_make_sense_to_ignore(where: Sequence[str], reporting: Reporting) -> None:
+    """The same of what --add-ignores does."""
+    if reporting.reason and not reporting.add_ignores:
+        refuse("--reason is put behind the comments of --add-ignores")
+    if not reporting.add_ignores:
+        return
+    if STANDARD_INPUT in where:
+        refuse("what is read from standard input is no file that --add-ignores could write to")
+    if reporting.fix or reporting.statistics:
+        refuse("--add-ignores stands without --fix and --statistics")
+    if reporting.output_format is not FindingsFormat.TEXT:
+        refuse("--add-ignores prints no findings, so --output-format is not for it")
+    if reporting.output_file is not None and not reporting.diff:
+        refuse("--output-file is for what is found, and not for --add-ignores")
+    if not reporting.reason.isprintable():
+        refuse("--reason is one line of text")
 
 
 def _of_text(path: str, data: bytes, options: Options) -> Report:
@@ -131,3 +163,33 @@ def _print_diff(
     hand_out_patch(patch, reporting.output_file, show=reporting.output_file is None)
     found = isinstance(patch, Problem) or bool(patch.data)
     raise typer.Exit(reporting.exit_code(2 if problems else int(found)))
+
+
+def _add_ignores(where: Sequence[str], options: Options, reporting: Reporting, printed: Printed) -> NoReturn:
+    """Silence what is found by comments, or with --diff print the patch that would, and end.
+
+    The exit code is 0 if nothing is left, as that of `ruff check --add-noqa`.
+    """
+    from gradfix.pipeline import ignoring, writing
+
+    interrupts.say("nothing was written")
+    report = driver.check(where, options)
+    made = ignoring.ignore_all(report.files, reporting.reason.strip())
+    failed: Sequence[Problem | None] = [None] * len(made.changes)
+    if reporting.diff:
+        patch = driver.patch_of(made.changes)
+        hand_out_patch(patch, reporting.output_file, show=reporting.output_file is None)
+    else:
+        done = writing.write(made.changes)
+        failed = done.problems
+        if done.unkept and not printed.quiet:
+            tell(f"note: `gradfix undo` cannot take this back: the journal {done.unkept}")
+    if not printed.quiet:
+        silenced = [count for count, problem in zip(made.silenced, failed) if problem is None]
+        summary = text.summary_of_ignored(silenced, written=not reporting.diff)
+        put(f"{summary}\n", sys.stderr if reporting.diff else sys.stdout)
+    complain(report, printed)
+    for path, finding in made.left:
+        tell(f"warning: {path}:{finding.span.line}: {finding.code}: no comment can silence it there")
+    stop_for([*made.problems, *(problem for problem in failed if problem is not None)])
+    raise typer.Exit(2 if report.all_problems else reporting.exit_code(int(bool(made.left))))

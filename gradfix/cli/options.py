@@ -239,6 +239,12 @@ class Reporting:
     diff: Annotated[
         bool, typer.Option("--diff", help="Print the fixes as a patch; nothing is run or written.")
     ] = False
+    add_ignores: Annotated[
+        bool, typer.Option("--add-ignores", help="Add comments that silence what was found.")
+    ] = False
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Put TEXT behind the comments of --add-ignores.")
+    ] = ""
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Print how often each mistake was found.")
     ] = False

@@ -13,11 +13,12 @@ import gc
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Effect, Finding, Unanalysed, UnknownFunction
+from gradfix.pipeline import writing
 from gradfix.pipeline.analysis import (
     Analysis,
     analyse,
@@ -35,7 +36,7 @@ from gradfix.pipeline.proving import Candidate, FixKey, prove, servers_kept, tim
 from gradfix.pipeline.results import Attempt, FileReport, Outcome, Patch, Plan, Repaired, Report, Reported
 from gradfix.project import configuration, source, traces
 from gradfix.project.source import Problem, Source
-from gradfix.system import interrupts, progress
+from gradfix.system import progress
 from gradfix.system.parallel import WORTH_PROCESSES, for_each
 
 if TYPE_CHECKING:
@@ -258,9 +259,8 @@ def repair(parsed: Source, options: Options) -> Repaired:
     """
     analysis = analyse(parsed, options)
     if not parsed.lossless:
-        lossy = Problem(parsed.path, f"cannot be rewritten: {parsed.encoding} does not give its bytes back")
         left = tuple(Reported(finding) for finding in reported_by(analysis, options))
-        return Repaired(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (lossy,))
+        return Repaired(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (parsed.lossy,))
     tally = Tally(analysis, options)
     repaired, attempts = _apply_in_turn(analysis, options, tally)
     # A fix that is left was refuted, did not do, or needs leave: only the last are still on offer.
@@ -392,46 +392,18 @@ def _candidates(analysis: Analysis, options: Options) -> Iterator[Candidate]:
 
 
 def write(planned: Plan) -> Plan:
-    """Write every file of the plan; one that cannot be written is a problem and keeps its bytes.
-
-    What they hold before is kept first, so that :mod:`gradfix.pipeline.journal` can take it all back.
-    """
-    from gradfix.pipeline import journal
-    from gradfix.system import files
-
+    """Write every file of the plan; one that cannot be written is a problem and keeps its bytes."""
     applied = [file for file in planned.files if file.applied]
-    if not applied:
-        return planned
-    interrupts.check()
-    try:
-        with interrupts.whole():
-            kept = journal.record((file.path, file.before, file.after) for file in applied)
-    except OSError as error:
-        kept, planned = None, replace(planned, unkept=files.describe_error(error, "cannot be kept"))
-    written = replace(planned, files=tuple(_written(planned.files)))
-    if kept is not None:
-        with suppress(OSError):  # It says more than it has to, then.
-            journal.keep(kept, {os.path.realpath(file.path) for file in written.files if file.written})
-    return written
+    done = writing.write([writing.Change(file.path, file.before, file.after) for file in applied])
+    results = iter(done.problems)
+    return replace(
+        planned,
+        files=tuple(_written(file, next(results)) if file.applied else file for file in planned.files),
+        unkept=done.unkept,
+    )
 
 
-def _written(files: Sequence[Repaired]) -> Iterator[Repaired]:
-    """The files, written one by one; an interrupt ends that between two of them."""
-    wanted, done = sum(bool(file.applied) for file in files), 0
-    for file in files:
-        interrupts.check()
-        with interrupts.whole():
-            written = _write(file)
-            done += written.written
-            interrupts.say(f"{done} of {wanted} file{'' if wanted == 1 else 's'} written")
-        yield written
-    interrupts.check()
-
-
-def _write(file: Repaired) -> Repaired:
-    if not file.applied:
-        return file
-    problem = configuration.replace(file.path, file.before, file.after)
+def _written(file: Repaired, problem: Problem | None) -> Repaired:
     if problem is not None:
         return file._replace(problems=(*file.problems, problem))
     return file._replace(written=True)

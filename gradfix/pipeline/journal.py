@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from gradfix.pipeline.writing import Change
 from gradfix.project.configuration import repository_root
 from gradfix.project.source import Problem
 from gradfix.system import files, interrupts
@@ -52,14 +53,6 @@ class Journal:
     folder: str
     """The real path of the folder that it was started in."""
     entries: tuple[JournalEntry, ...]
-
-
-class Change(NamedTuple):
-    """A file that is taken back."""
-
-    path: str
-    now: bytes
-    before: bytes
 
 
 class Undone(NamedTuple):

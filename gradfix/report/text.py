@@ -411,6 +411,14 @@ def summary_of_undone(undone: Undone, dry_run: bool) -> str:
     return f"{wording}{'Would take' if dry_run else 'Took'} back {files} of the apply of {at}"
 
 
+def summary_of_ignored(silenced: Sequence[int], *, written: bool) -> str:
+    """The last line of ``check --add-ignores``, which ``silenced`` so many findings in each of some files."""
+    if not silenced:
+        return "Nothing to ignore"
+    verb = "Ignored" if written else "Would ignore"
+    return f"{verb} {_count(sum(silenced), 'finding')} by comments in {_count(len(silenced), 'file')}"
+
+
 def summary_of_judged(files: Sequence[Judged]) -> str:
     """The last line of ``verify --before``."""
     verdicts = [verdict for file in files if file.judgement for verdict in file.judgement.verdicts]
