@@ -141,6 +141,12 @@ def apply(
     *,
     paths: Paths = None,
     output_format: Format = OutputFormat.TEXT,
+    interactive: Annotated[
+        bool,
+        typer.Option(
+            "-i", "--interactive", help="Ask about each fix: accept, skip, ignore, explain, edit or quit."
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print the patch and write nothing."),
@@ -182,7 +188,10 @@ def apply(
     )
     printed = Printed.of(printing, output_format)
     applying.apply(
-        looked_at(paths, running.module), requested, printed, evidence, dry_run=dry_run, patch=patch
+        *(looked_at(paths, running.module), requested, printed, evidence),
+        dry_run=dry_run,
+        patch=patch,
+        interactive=interactive,
     )
 
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Effect, Finding, Unanalysed, UnknownFunction
-from gradfix.pipeline import writing
+from gradfix.pipeline import asking, writing
 from gradfix.pipeline.analysis import (
     Analysis,
     analyse,
@@ -216,6 +216,8 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     fixable = len(repairable)
     equipped = with_environments([(file.path, file.options) for file in repairable])
     chosen = {file.path: one for file, one in zip(repairable, equipped)}
+    if options.interactive is not None:
+        return _plan_interactively(loading, with_content, chosen, options)
     with servers_kept() if options.verify and fixable else nullcontext():
         progress.of(len(with_content))
         files = for_each(
@@ -230,15 +232,34 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     return Plan(tuple(files), loading.problems, loading.checked, loading.empty)
 
 
+def _plan_interactively(
+    loading: _Loading,
+    with_content: Sequence[tuple[_Loaded, FileReport]],
+    chosen: Mapping[str, Options],
+    options: Options,
+) -> Plan:
+    """The same, written already as far as it was accepted, file after file."""
+    assert options.interactive is not None
+    with servers_kept() if options.verify else nullcontext():
+        files = [
+            _plan_file(file, report, chosen.get(file.path, file.options)) for file, report in with_content
+        ]
+    return Plan(
+        tuple(files), loading.problems, loading.checked, loading.empty, unkept=options.interactive.unkept
+    )
+
+
 WORTH_SERVERS = 6
 """From so many files with fixes on, each processor imports torch for itself, which takes 1 to 2 s."""
 
 
 def _plan_file(file: _Loaded, report: FileReport, options: Options) -> Repaired:
-    parsed = source.parse(file.path, file.data, options.settings.max_file_size) if report.findings else None
+    over = options.interactive is not None and options.interactive.over
+    wanted = bool(report.findings) and not over
+    parsed = source.parse(file.path, file.data, options.settings.max_file_size) if wanted else None
     unchanged = Repaired(file.path, file.data, file.data, report.text, remaining=report.findings)
     try:
-        with time_budget(options) if options.verify and parsed is not None else nullcontext():
+        with _time_budget(options) if parsed is not None and options.interactive is None else nullcontext():
             repaired = repair(parsed, options) if isinstance(parsed, Source) else unchanged
     except Exception as error:
         repaired = unchanged._replace(problems=(problem_of(file.path, "the rewriting", error),))
@@ -248,6 +269,10 @@ def _plan_file(file: _Loaded, report: FileReport, options: Options) -> Repaired:
         unanalysed=report.unanalysed,
         unknown_functions=report.unknown_functions,
     )
+
+
+def _time_budget(options: Options) -> AbstractContextManager[None]:
+    return time_budget(options) if options.verify else nullcontext()
 
 
 def repair(parsed: Source, options: Options) -> Repaired:
@@ -262,13 +287,15 @@ def repair(parsed: Source, options: Options) -> Repaired:
         left = tuple(Reported(finding) for finding in reported_by(analysis, options))
         return Repaired(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (parsed.lossy,))
     tally = Tally(analysis, options)
-    repaired, attempts = _apply_in_turn(analysis, options, tally)
+    talk = None if options.interactive is None else asking.Conversation(options.interactive, parsed.path)
+    repaired, attempts = _apply_in_turn(analysis, options, tally, talk)
     # A fix that is left was refuted, did not do, or needs leave: only the last are still on offer.
     remaining = tuple(
         choose_fix(
             repaired,
             finding,
-            [fix for fix in finding.by(options.way) if not is_allowed(fix, options)],
+            # Of a conversation the findings are left, too, that somebody has skipped.
+            [fix for fix in finding.by(options.way) if talk is not None or not is_allowed(fix, options)],
             options,
         )
         for finding in reported_by(repaired, options)
@@ -286,7 +313,24 @@ def repair(parsed: Source, options: Options) -> Repaired:
     )
     result = repaired.source
     hidden = tuple(one.now for one in tally.hidden)
-    return Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining, hidden=hidden)
+    made = Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining, hidden=hidden)
+    return made if talk is None else _asked_about_the_rest(made, result, talk, options)
+
+
+def _asked_about_the_rest(
+    made: Repaired, now: Source, talk: asking.Conversation, options: Options
+) -> Repaired:
+    """``made``, with comments where somebody wants findings silenced for which no fix can be accepted."""
+    hopeless = [one for one in made.remaining if one.fix is None or not is_allowed(one.fix, options)]
+    now, left = talk.about_the_rest(now, hopeless)
+    return made._replace(
+        after=now.data,
+        text=now.text,
+        remaining=tuple(one for one in made.remaining if one in left or one not in hopeless),
+        problems=() if talk.problem is None else (talk.problem,),
+        written=talk.written,
+        silenced=talk.silenced,
+    )
 
 
 def _left(reported: Reported, options: Options) -> Reported:
@@ -301,7 +345,7 @@ def _left(reported: Reported, options: Options) -> Reported:
 
 
 def _apply_in_turn(
-    analysis: Analysis, options: Options, tally: Tally
+    analysis: Analysis, options: Options, tally: Tally, talk: asking.Conversation | None
 ) -> tuple[Analysis, tuple[Attempt, ...]]:
     """The file after every fix that holds, and all attempts: the applied ones, then the refuted ones."""
     applied: list[Attempt] = []
@@ -310,6 +354,8 @@ def _apply_in_turn(
     number = 0
     advanced = False
     while True:
+        if talk is not None and talk.over:
+            return analysis, (*applied, *refuted.values())
         candidate = next((found for found in _candidates(analysis, options) if found.key not in tried), None)
         if candidate is None:
             if not advanced:
@@ -322,7 +368,19 @@ def _apply_in_turn(
         after = resolve(analysis, candidate.finding, candidate.fix, options)
         if after is None:
             continue
-        attempt = prove(analysis, candidate, after, options)._replace(
+        if talk is not None:
+            answer = talk.about(analysis, candidate, after, options)
+            if answer is None:
+                continue
+            if isinstance(answer, asking.Silenced):
+                tally.go_on(analysis, candidate.finding, (), answer.after)
+                tried.discard(candidate.key)
+                analysis, advanced = answer.after, True
+                continue
+            candidate, after = answer
+        with nullcontext() if talk is None else _time_budget(options):
+            attempt = prove(analysis, candidate, after, options)
+        attempt = attempt._replace(
             also=tally.also(analysis, candidate.finding, after),
             asked_for=tally.counts(candidate.finding),
             shown=placed(candidate.finding, candidate.fix, analysis.source.tree),
@@ -332,6 +390,11 @@ def _apply_in_turn(
             options.attempted(analysis.source.path, number, attempt)
         if options.compare and attempt.applied:
             attempt = attempt._replace(ways=tuple(_other_ways(analysis, candidate, options)))
+        if attempt.applied and talk is not None:
+            if talk.write_fix(candidate, analysis.source, after.source):
+                tried.discard(candidate.key)  # It names the next finding on an equal line now.
+            else:
+                attempt = attempt._replace(withheld=True)  # The file has changed meanwhile, say.
         if attempt.applied:
             applied.append(attempt)
             refuted.pop(candidate.key, None)

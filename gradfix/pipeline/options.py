@@ -18,6 +18,7 @@ from gradfix.rules import catalog
 from gradfix.system import programs
 
 if TYPE_CHECKING:
+    from gradfix.pipeline.asking import Interactive
     from gradfix.pipeline.results import Attempt
     from gradfix.project.trust import Verdict
     from gradfix.verify.interpreter import Interpreter
@@ -62,6 +63,8 @@ class RequestedOptions:
     attempted: Callable[[str, int, Attempt], None] | None = None
     """Called when a fix has been run: with the file, the number of the attempt there (from 1), and the
     attempt; in the process that ran it."""
+    interactive: Interactive | None = None
+    """Who is asked about each fix before it is proved; everything is written in the course of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,7 @@ class Options:
     force_exclude: bool = False
     attempted: Callable[[str, int, Attempt], None] | None = None
     """Called when a fix has been run, see :class:`RequestedOptions`."""
+    interactive: Interactive | None = None
 
     def under(self, settings: configuration.Settings) -> Options | Refusal:
         """The options for files whose configuration is ``settings``."""
@@ -202,6 +206,7 @@ def _combined(
         exclude=requested.exclude,
         force_exclude=requested.force_exclude,
         attempted=requested.attempted,
+        interactive=requested.interactive,
     )
 
 

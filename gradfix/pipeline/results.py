@@ -120,6 +120,8 @@ class Repaired(NamedTuple):
     written: bool = False
     hidden: tuple[Finding, ...] = ()
     """Findings that are gone although nothing has repaired them, at their present places."""
+    silenced: int = 0
+    """How many findings comments silence that were added."""
 
     @property
     def applied(self) -> tuple[Attempt, ...]:

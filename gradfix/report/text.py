@@ -157,17 +157,28 @@ class Text:
             do = "Write" if "--unproved" in explanation.apply else "Prove and write"
             yield f"\n{do} it with: {printable(explanation.apply)}\n"
 
+    def offer(self, path: str, text: str, reported: Reported) -> Iterator[str]:
+        """A finding that somebody is asked about, with all that its fix would change."""
+        yield "".join(f"{line}\n" for line in self._finding(path, text, reported, most_changed=None))
+
+    def outcome(self, attempt: Attempt) -> Iterator[str]:
+        """What running both versions of a fix showed, in short."""
+        word, colour = _outcome(attempt)
+        yield f"{self._paint(word, colour)}: {printable(attempt.reason)}\n\n"
+
     def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
         for reported in findings:
             yield "".join(f"{line}\n" for line in (*self._finding(path, text, reported), ""))
 
-    def _finding(self, path: str, text: str, reported: Reported) -> Iterator[str]:
+    def _finding(
+        self, path: str, text: str, reported: Reported, most_changed: int | None = MOST_CHANGED
+    ) -> Iterator[str]:
         lines = split_lines(text)
         yield from self._why(path, lines, reported.finding)
         margin = _margin(lines, reported.finding)
         yield self._point(margin, _described(reported))
         if reported.fixed_text is not None:
-            yield from self._difference(text, reported.fixed_text, MOST_CHANGED)
+            yield from self._difference(text, reported.fixed_text, most_changed)
         if others := _other_ways(reported):
             yield self._point(margin, others)
 
@@ -231,10 +242,13 @@ class Text:
 
     def _attempt(self, file: Repaired, attempt: Attempt, margin: str, in_full: bool) -> Iterator[str]:
         """What was rewritten, and what running both versions showed."""
-        word, colour = _outcome(file, attempt)
+        word, colour = _outcome(attempt)
+        before = (
+            "fixed, " if file.written and attempt.applied else "not applied, " if attempt.withheld else ""
+        )
         why = f": {attempt.reason}" if attempt.reason and attempt.outcome is not Outcome.PROVED else ""
         done = f" ({attempt.fix.effect}): {attempt.fix.message}{why}"
-        yield self._point(margin, f"{self._paint(word, colour)}{printable(done)}")
+        yield self._point(margin, f"{self._paint(before + word, colour)}{printable(done)}")
         for finding in attempt.also:
             also = f"      also        {finding.code} at line {finding.span.line}: {finding.message}"
             yield printable(also)
@@ -359,6 +373,22 @@ def summary_of_plan(plan: Plan, verbose: bool = False) -> str:
     return _done(plan) + _unanalysed(plan, verbose)
 
 
+def summary_of_conversation(plan: Plan) -> str:
+    """The last line of ``apply --interactive``."""
+    applied = [attempt for attempt in plan.attempts if attempt.applied]
+    outcomes = [f"{sum(one.resolved for one in applied if one.outcome is kind)} {kind}" for kind in Outcome]
+    wording = ", ".join(outcome for outcome in outcomes if not outcome.startswith("0 "))
+    resolved = _count(sum(attempt.resolved for attempt in applied), "finding")
+    parts = [f"Fixed {resolved} ({wording})" if applied else "Fixed nothing"]
+    if silenced := sum(file.silenced for file in plan.files):
+        parts.append(f"ignored {silenced} by comments")
+    if failed := len(plan.attempts) - len(applied):
+        parts.append(f"{failed} accepted and not proved, so not written")
+    if left := len(plan.remaining):
+        parts.append(f"{left} left")
+    return ", ".join(parts)
+
+
 def _done(plan: Plan) -> str:
     if not plan.attempts and not plan.remaining:
         return _nothing(plan)
@@ -444,15 +474,14 @@ def _made_up(attempt: Attempt) -> bool:
     return attempt.outcome is Outcome.PROVED and attempt.evidence is not None and attempt.evidence.made_up
 
 
-def _outcome(file: Repaired, attempt: Attempt) -> tuple[str, str]:
+def _outcome(attempt: Attempt) -> tuple[str, str]:
     """What became of a fix in a few words, and their colour."""
-    done = "fixed, " if file.written and attempt.applied else "not applied, " if attempt.withheld else ""
     # Nobody wanted it run; one that was wanted and could not be has a reason.
     word = "not verified" if attempt.outcome is Outcome.UNVERIFIED and not attempt.reason else attempt.outcome
     if _made_up(attempt):
         word = f"{word} with made-up data"
     colours = {Outcome.PROVED: _GREEN, Outcome.UNVERIFIED: _YELLOW, Outcome.REFUTED: _RED}
-    return f"{done}{word}", colours[attempt.outcome]
+    return word, colours[attempt.outcome]
 
 
 def _described(reported: Reported) -> str:
