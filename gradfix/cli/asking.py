@@ -58,6 +58,8 @@ class Terminal:
             put(f"{visible(offer.trouble)}\n")
         else:
             put_all(renderer().offer(offer.source.path, offer.source.text, offer.reported))
+            if offer.after is None and offer.reported.fix is not None:
+                put("This fix can be accepted with --unsafe-fixes.\n")
         while True:
             match self._key(possible):
                 case "accept":

@@ -116,6 +116,7 @@ def plan(
         *(selection, running),
         context=context,
         verify=verify,
+        whole=True,  # A baseline shrinks by what is proposed.
         unproved=True,  # What is proposed is the maintainers' to decide (`unverified` in the settings).
     )
     _guarded(lambda: _write_plan(paths or [], requested, output))

@@ -18,6 +18,7 @@ from gradfix.cli.output import (
     put,
     refuse,
     renderer,
+    say,
     stop_for,
     tell,
 )
@@ -49,6 +50,8 @@ def check(
     else:
         data = None
     options = prepared(where, requested)
+    if reporting.write_baseline:
+        _write_baselines(where, options, printed)
     if reporting.add_ignores:
         _add_ignores(where, options, reporting, printed)
     if reporting.diff:
@@ -64,6 +67,7 @@ def _must_make_sense(where: Sequence[str], reporting: Reporting) -> None:
     if reporting.fix and reporting.diff:
         refuse("--fix writes the fixes and --diff prints them: choose one")
     _must_make_sense_to_ignore(where, reporting)
+    _must_make_sense_for_a_baseline(where, reporting)
     if STANDARD_INPUT in where and len(where) > 1:
         refuse("`-` stands for standard input, and no other PATH may stand beside it")
     if STANDARD_INPUT in where and reporting.fix:
@@ -100,6 +104,18 @@ def _must_make_sense_to_ignore(where: Sequence[str], reporting: Reporting) -> No
         refuse("--output-file is for what is found, and not for --add-ignores")
     if not reporting.reason.isprintable():
         refuse("--reason is one line of text")
+
+
+def _must_make_sense_for_a_baseline(where: Sequence[str], reporting: Reporting) -> None:
+    """The same of what --write-baseline does."""
+    if not reporting.write_baseline:
+        return
+    if STANDARD_INPUT in where:
+        refuse("what is read from standard input is not for --write-baseline")
+    if reporting.fix or reporting.diff or reporting.statistics or reporting.add_ignores:
+        refuse("--write-baseline stands without --fix, --diff, --statistics and --add-ignores")
+    if reporting.output_format is not FindingsFormat.TEXT or reporting.output_file is not None:
+        refuse("--write-baseline prints no findings, so --output-format and --output-file are not for it")
 
 
 def _of_text(path: str, data: bytes, options: Options) -> Report:
@@ -163,6 +179,16 @@ def _print_diff(
     hand_out_patch(patch, reporting.output_file, show=reporting.output_file is None)
     found = isinstance(patch, Problem) or bool(patch.data)
     raise typer.Exit(reporting.exit_code(2 if problems else int(found)))
+
+
+def _write_baselines(where: Sequence[str], options: Options, printed: Printed) -> NoReturn:
+    """Write what is found to the baselines, and end; the exit code is 0 if that could be done."""
+    report, written = driver.write_baselines(where, options)
+    if not printed.quiet:
+        for one in written:
+            say(text.summary_of_baseline(one))
+    complain(report, printed)
+    raise typer.Exit(2 if report.all_problems else 0)
 
 
 def _add_ignores(where: Sequence[str], options: Options, reporting: Reporting, printed: Printed) -> NoReturn:

@@ -129,7 +129,12 @@ def check(
 
     With PATH `-` the code is read from standard input.
     """
-    requested = requested_options(selection, origins, verify=reporting.fix, cached=not no_cache)
+    requested = requested_options(
+        *(selection, origins),
+        verify=reporting.fix,
+        cached=not no_cache,
+        whole=reporting.write_baseline,
+    )
     printed = Printed.of(printing, reporting.output_format)
     checking.check(paths or ["."], requested, reporting, printed)
 
@@ -257,6 +262,7 @@ def verify(
         context=context,
         quiet=printing.quiet,
         unsafe_fixes=selection.unsafe_fixes or before is not None,
+        whole=before is not None,
         allow_unsandboxed=allow_unsandboxed,
     )
     printed = Printed.of(printing, output_format)
@@ -460,6 +466,7 @@ class SchemaName(StrEnum):
 
     FINDINGS = "findings"
     CERTIFICATE = "certificate"
+    BASELINE = "baseline"
     CONFIGURATION = "configuration"
 
 
@@ -468,8 +475,8 @@ def schema(
     name: Annotated[
         SchemaName,
         typer.Argument(
-            help="What `check --output-format json` prints, a file of `gradfix-evidence/`, or the table "
-            "`[tool.gradfix]`."
+            help="What `check --output-format json` prints, a file of `gradfix-evidence/`, a baseline, "
+            "or the table `[tool.gradfix]`."
         ),
     ],
 ) -> None:

@@ -164,10 +164,14 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """Where settings and codemods come from, besides the project and gradfix itself."""
+    """Where settings, codemods and known findings come from, besides the project and gradfix itself."""
 
     config: Config = None
     codemods: Codemods = None
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", metavar="FILE", help="Leave out the findings that are in FILE."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +249,9 @@ class Reporting:
     reason: Annotated[
         str, typer.Option("--reason", metavar="TEXT", help="Put TEXT behind the comments of --add-ignores.")
     ] = ""
+    write_baseline: Annotated[
+        bool, typer.Option("--write-baseline", help="Write what was found to the baseline.")
+    ] = False
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Print how often each mistake was found.")
     ] = False

@@ -120,6 +120,9 @@ def complain(run: Report | Plan, printed: Printed) -> None:
                 tell(f"note: {file.path}:{function.line}: {text.unknown(function)}")
             for message in file.messages:
                 tell(f"note: {file.path}: {message}")
+    if isinstance(run, Report) and run.outdated:
+        for line in text.outdated(run.outdated, in_full=printed.verbose):
+            tell(f"note: {line}")
     if isinstance(run, Plan):
         say_passed_over(attempt.evidence for file in run.files for attempt in file.attempts)
 

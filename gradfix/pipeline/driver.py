@@ -27,19 +27,32 @@ from gradfix.pipeline.analysis import (
     is_elsewhere,
     problem_of,
     reported_by,
+    split_by_baseline,
 )
 from gradfix.pipeline.choosing import choose_fix, choose_fixes, is_allowed, resolve
 from gradfix.pipeline.mended import Tally
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions, prepare
 from gradfix.pipeline.placing import placed
 from gradfix.pipeline.proving import Candidate, FixKey, prove, servers_kept, time_budget, with_environments
-from gradfix.pipeline.results import Attempt, FileReport, Outcome, Patch, Plan, Repaired, Report, Reported
+from gradfix.pipeline.results import (
+    Attempt,
+    FileReport,
+    Outcome,
+    Outdated,
+    Patch,
+    Plan,
+    Repaired,
+    Report,
+    Reported,
+    WrittenBaseline,
+)
 from gradfix.project import configuration, source, traces
 from gradfix.project.source import Problem, Source
 from gradfix.system import progress
 from gradfix.system.parallel import WORTH_PROCESSES, for_each
 
 if TYPE_CHECKING:
+    from gradfix.pipeline import baseline
     from gradfix.pipeline.cache import Cache
 
 __all__ = [
@@ -58,6 +71,7 @@ __all__ = [
     "prepare",
     "repair",
     "write",
+    "write_baselines",
 ]
 
 
@@ -75,6 +89,8 @@ class _Loading(NamedTuple):
     problems: tuple[Problem, ...]
     checked: int
     empty: tuple[str, ...]
+    listed: tuple[tuple[str, Options], ...]
+    """All that were looked at, each with the options under its own configuration."""
 
 
 def _load(paths: Sequence[str], options: Options) -> _Loading:
@@ -99,7 +115,11 @@ def _load(paths: Sequence[str], options: Options) -> _Loading:
             problems.append(problem)  # It is let go at once: many of them are more than memory holds.
         else:
             loaded.append(_Loaded(listed.path, data, own))
-    return _Loading(tuple(loaded), tuple(dict.fromkeys(problems)), len(listing.files), listing.empty)
+    looked_at = tuple(
+        (one.path, own) for one in listing.files if isinstance(own := under[one.settings], Options)
+    )
+    every = tuple(dict.fromkeys(problems))
+    return _Loading(tuple(loaded), every, len(listing.files), listing.empty, looked_at)
 
 
 def check(paths: Sequence[str], options: Options) -> Report:
@@ -107,7 +127,81 @@ def check(paths: Sequence[str], options: Options) -> Report:
     loading = _load(paths, options)
     reports = _reports(paths, loading, with_fixes=True)
     with_content = tuple(report for report in reports if not report.silent)
-    return Report(with_content, loading.problems, loading.checked, loading.empty)
+    return Report(
+        with_content,
+        loading.problems,
+        loading.checked,
+        loading.empty,
+        tuple(_outdated(_looked_at(loading, reports), loading.listed)),
+    )
+
+
+def write_baselines(paths: Sequence[str], options: Options) -> tuple[Report, list[WrittenBaseline]]:
+    """Write what is found in ``paths`` to the baselines that hold for them; the findings, and the baselines.
+
+    What they hold of files that were not looked at, and of codemods that were not asked, stays.
+    """
+    from gradfix.pipeline import baseline
+
+    loading = _load(paths, options)
+    reports = _reports(paths, loading, with_fixes=True)
+    looked = _looked_at(loading, reports)
+    by_file: dict[str | None, list[baseline.Looked]] = {}
+    for path, own in loading.listed:
+        by_file.setdefault(own.baseline_file, []).append(looked[path])
+    written: list[WrittenBaseline] = []
+    problems: list[Problem] = []
+    for file, those in by_file.items():
+        found = sum(len(one.findings) for one in those)
+        if file is None:
+            if found:
+                why = "is under no baseline: name one with --baseline, or in the configuration"
+                problems.append(Problem(next(one.path for one in those if one.findings), why))
+            continue
+        old = baseline.load(file) if os.path.lexists(file) else baseline.empty(file)
+        entries = [] if isinstance(old, Problem) else baseline.renewed(old, those)
+        problem = old if isinstance(old, Problem) else baseline.save(old, entries)
+        if problem is None:
+            written.append(WrittenBaseline(file, sum(one.number for one in entries)))
+        else:
+            problems.append(problem)
+    with_content = tuple(report for report in reports if not report.silent)
+    every = (*loading.problems, *problems)
+    return Report(with_content, every, loading.checked, loading.empty), written
+
+
+def _looked_at(loading: _Loading, reports: Sequence[FileReport]) -> dict[str, baseline.Looked]:
+    """What was found in each file, as a baseline is held against it."""
+    from gradfix.pipeline import baseline
+
+    found = {report.path: report for report in reports}
+    failed = {problem.path for problem in loading.problems}
+    looked = {}
+    for path, own in loading.listed:
+        report = found.get(path, FileReport(path))
+        looked[path] = baseline.Looked(
+            path,
+            report.text,
+            tuple(one.finding for one in report.findings),
+            report.known,
+            own.reporting_in(path),
+            own.min_severity,
+            bool(report.problems) or path in failed,
+        )
+    return looked
+
+
+def _outdated(
+    looked: Mapping[str, baseline.Looked], listed: Sequence[tuple[str, Options]]
+) -> Iterator[Outdated]:
+    """What the baselines hold and is not found any more."""
+    baselines = {own.baseline.file: own.baseline for _, own in listed if own.baseline is not None}
+    for file, held in baselines.items():
+        from gradfix.pipeline import baseline
+
+        those = [looked[path] for path, own in listed if own.baseline_file == file]
+        for one in baseline.outdated(held, those):
+            yield Outdated(file, one.filename, one.identity.code, one.identity.line, one.number)
 
 
 def check_text(path: str, data: bytes, options: Options) -> FileReport:
@@ -175,7 +269,7 @@ def _look(file: _Loaded, *, with_fixes: bool) -> FileReport:
     if not source.can_matter(file.data):
         return FileReport(file.path)
     analysis = analyse(parsed, options, options.selected)
-    findings = reported_by(analysis, options)
+    findings, known = split_by_baseline(analysis, options)
     reported = tuple(Reported(finding) for finding in findings)
     problems = analysis.problems
     unseen, unknown = _not_known(analysis)
@@ -189,7 +283,9 @@ def _look(file: _Loaded, *, with_fixes: bool) -> FileReport:
     if analysis.program is not None:
         messages = analysis.program.messages  # The choice of a fix may have asked for further runs.
     analysis.release()
-    return FileReport(file.path, parsed.text, reported, problems, messages, tuple(notes), unseen, unknown)
+    return FileReport(
+        file.path, parsed.text, reported, problems, messages, tuple(notes), unseen, unknown, known
+    )
 
 
 def _not_known(analysis: Analysis) -> tuple[tuple[Unanalysed, ...], tuple[UnknownFunction, ...]]:

@@ -19,6 +19,7 @@ from gradfix.system import programs
 
 if TYPE_CHECKING:
     from gradfix.pipeline.asking import Interactive
+    from gradfix.pipeline.baseline import Baseline
     from gradfix.pipeline.results import Attempt
     from gradfix.project.trust import Verdict
     from gradfix.verify.interpreter import Interpreter
@@ -56,6 +57,10 @@ class RequestedOptions:
     cached: bool = False
     config: str | None = None
     """The file whose configuration holds for all files, in place of each file's own."""
+    baseline: str | None = None
+    """The file with the findings that are known, in place of that of the configuration."""
+    whole: bool = False
+    """Whether the findings are reported, too, that are in a baseline."""
     exclude: tuple[str, ...] | None = None
     """Patterns as in ``.gitignore``, which count from the current folder."""
     force_exclude: bool = False
@@ -98,6 +103,10 @@ class Options:
     """Whether what was found in a file is kept for the next time."""
     requested: RequestedOptions | None = None
     """What is asked for over each file's own configuration; ``None`` where one holds for all files."""
+    baseline: Baseline | None = None
+    """The findings that are not reported."""
+    baseline_file: str | None = None
+    """Where a baseline is, or is to be written."""
     exclude: tuple[str, ...] | None = None
     force_exclude: bool = False
     attempted: Callable[[str, int, Attempt], None] | None = None
@@ -183,6 +192,10 @@ def _combined(
     refusal = _unusable_settings(settings)
     if refusal is not None:
         return refusal
+    file = requested.baseline or settings.baseline
+    known = _baseline(file, requested, settings)
+    if isinstance(known, Refusal):
+        return known
     return Options(
         catalog=codemods,
         selected=selected,
@@ -203,11 +216,29 @@ def _combined(
         unproved=requested.unproved,
         allow_unsandboxed=requested.allow_unsandboxed,
         cached=requested.cached,
+        baseline=known,
+        baseline_file=file,
         exclude=requested.exclude,
         force_exclude=requested.force_exclude,
         attempted=requested.attempted,
         interactive=requested.interactive,
     )
+
+
+def _baseline(
+    file: str | None, requested: RequestedOptions, settings: configuration.Settings
+) -> Baseline | Refusal | None:
+    """The findings that are known, by the baseline in ``file``."""
+    if file is None:
+        return None
+    if requested.baseline is None and not _is_within(configured_in(settings), Path(file)):
+        return Refusal(f"{settings.file}: baseline: {file} is outside of its folder")
+    if requested.whole:
+        return None
+    from gradfix.pipeline import baseline
+
+    found = baseline.load(file)
+    return Refusal(f"{found.path}: {found.message}") if isinstance(found, Problem) else found
 
 
 def _named_interpreter(
@@ -287,8 +318,12 @@ def keep_within(root: Path, *named: Path | None) -> None:
     from gradfix.verify.command import CommandError
 
     for one in named:
-        if one is not None and not one.resolve().is_relative_to(root.resolve()):
+        if one is not None and not _is_within(root, one):
             raise CommandError(f"tool.gradfix.verify names {one}, which is outside of {root}")
+
+
+def _is_within(root: Path, path: Path) -> bool:
+    return path.resolve().is_relative_to(root.resolve())
 
 
 def module_file(name: str) -> str | None:

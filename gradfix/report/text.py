@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 import time
 from collections import Counter
@@ -18,6 +19,7 @@ from gradfix.system.printable import leading, printable
 if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate
     from gradfix.pipeline.journal import Undone
+    from gradfix.pipeline.results import Outdated, WrittenBaseline
     from gradfix.verify.evidence import Evidence
 
 MOST_CHANGED = 12
@@ -341,7 +343,13 @@ def _unanalysed(run: Report | Plan, named: bool) -> str:
 
 def summary_of_report(report: Report, verbose: bool = False) -> str:
     """The last line of ``check``."""
-    return _found(report) + _unanalysed(report, verbose)
+    return _found(report) + _in_baseline(report) + _unanalysed(report, verbose)
+
+
+def _in_baseline(report: Report) -> str:
+    if not report.known:
+        return ""
+    return f"; {_count(report.known, 'finding')} {'is' if report.known == 1 else 'are'} in the baseline"
 
 
 def _found(report: Report) -> str:
@@ -441,6 +449,24 @@ def summary_of_undone(undone: Undone, dry_run: bool) -> str:
     return f"{wording}{'Would take' if dry_run else 'Took'} back {files} of the apply of {at}"
 
 
+def summary_of_baseline(written: WrittenBaseline) -> str:
+    """What ``check --write-baseline`` says of a baseline."""
+    return f"Wrote {_count(written.findings, 'finding')} to {os.path.relpath(written.file)}"
+
+
+def outdated(entries: Sequence[Outdated], *, in_full: bool) -> Iterator[str]:
+    """That baselines hold what is not found any more; ``in_full``, each of them."""
+    for file, group in groupby(entries, lambda one: one.baseline):
+        those = list(group)
+        count = sum(one.number for one in those)
+        they, them = ("is", "it") if count == 1 else ("are", "them")
+        what = f"{_count(count, 'finding')} of {os.path.relpath(file)} {they} not found any more"
+        yield f"{what}; `gradfix check --write-baseline` takes {them} out"
+        for one in those if in_full else ():
+            times = f" ({one.number} times)" if one.number > 1 else ""
+            yield f"{one.filename}: {one.code}: not found any more: {one.line}{times}"
+
+
 def summary_of_ignored(silenced: Sequence[int], *, written: bool) -> str:
     """The last line of ``check --add-ignores``, which ``silenced`` so many findings in each of some files."""
     if not silenced:
@@ -462,7 +488,8 @@ def summary_of_judged(files: Sequence[Judged]) -> str:
 
 def _nothing(run: Report | Plan) -> str:
     failed = f", and {_count(len(run.all_problems), 'problem')}" if run.all_problems else ""
-    return f"Checked {_count(run.checked, 'file')}, found nothing{failed}"
+    new = " new" if isinstance(run, Report) and run.known else ""
+    return f"Checked {_count(run.checked, 'file')}, found nothing{new}{failed}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -135,7 +135,7 @@ def _predicted(
     min_severity: Severity | None,
 ) -> Reported | None:
     """The finding that predicts this error, unless it blames something else than what has led to it."""
-    options = driver.prepare([path], RequestedOptions(verify=False, min_severity=min_severity))
+    options = driver.prepare([path], RequestedOptions(verify=False, min_severity=min_severity, whole=True))
     if isinstance(options, Refusal):
         return None
     for file in driver.check([path], options).files:
@@ -154,7 +154,7 @@ def _with_likely_reason(
     explainer = RunExplainer(facts)
     name, _, crash = explanation.files[0]
     path = os.path.abspath(name)
-    options = driver.prepare([path], RequestedOptions(verify=False, min_severity=min_severity))
+    options = driver.prepare([path], RequestedOptions(verify=False, min_severity=min_severity, whole=True))
     if isinstance(options, Refusal):
         return explanation
     lines = {crash.span.line, *(note.span.line for note in crash.notes)}
