@@ -11,6 +11,7 @@ import gc
 import io
 import os
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -32,6 +33,7 @@ from gradfix.cli.options import (
     EVIDENCE,
     Codemods,
     Color,
+    Config,
     Evidence,
     Format,
     MinSeverity,
@@ -50,6 +52,7 @@ from gradfix.cli.options import (
 )
 from gradfix.cli.output import (
     Printed,
+    chosen_colour,
     hand_out_patch,
     put,
     put_all,
@@ -290,6 +293,8 @@ def run(
         str | None, typer.Option("--python", metavar="EXE", help="The interpreter to run it with.")
     ] = None,
     min_severity: MinSeverity = None,
+    config: Config = None,
+    color: Color = None,
 ) -> None:
     """Run your own command under watch; when autograd raises, or nothing ever learns, say why.
 
@@ -300,7 +305,14 @@ def run(
     arguments = [*([module] if module is not None else []), *(script or [])]
     if not arguments:
         refuse("nothing to run: name a script, or a module with -m")
-    command = running.command(arguments, python, module=module is not None, min_severity=min_severity)
+    command = running.command(
+        arguments,
+        python,
+        module=module is not None,
+        min_severity=min_severity,
+        config=config,
+        color=chosen_colour(),
+    )
     if isinstance(command, Problem):
         refuse(f"{command.path}: {command.message}")
     try:
@@ -310,14 +322,15 @@ def run(
 
 
 @app.command("explain-error", cls=Command, hidden=True)
-def explain_error(min_severity: MinSeverity = None) -> None:
+def explain_error(min_severity: MinSeverity = None, config: Config = None, color: Color = None) -> None:
     """Print the explanation of an error whose facts are on standard input; `run` starts this."""
     import json
 
     from gradfix.watch import running
 
     try:
-        for explanation in running.explanations(json.load(sys.stdin), min_severity):
+        requested = replace(running.USUAL, min_severity=min_severity, config=config)
+        for explanation in running.explanations(json.load(sys.stdin), requested):
             put_all(renderer().explanation(explanation))
     except (
         Exception
@@ -356,13 +369,18 @@ def trust(
 
 
 @app.command(cls=Command, short_help="Serve an editor.")
-def lsp() -> None:
-    """Serve an editor over standard input and output: findings and fixes as one writes; nothing is run."""
+@takes_groups
+def lsp(*, selection: Selection, origins: Origins) -> None:
+    """Serve an editor over standard input and output: findings and fixes as one writes; nothing is run.
+
+    What is excluded is left out. The options count before the configuration of each file.
+    """
     try:
         from gradfix.cli.language_server import server
     except ImportError:
         refuse("the language server needs pygls: pip install 'pygls>=2,<3'")
-    raise typer.Exit(server().serve())
+    requested = requested_options(selection, origins, verify=False)
+    raise typer.Exit(server(replace(requested, force_exclude=True)).serve())
 
 
 @app.command("list", cls=Command)

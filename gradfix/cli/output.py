@@ -163,6 +163,11 @@ def choose_colour(wanted: bool | None) -> None:
     _chosen = wanted
 
 
+def chosen_colour() -> str | None:
+    """What the user has said of colours, as ``--color`` takes it."""
+    return None if _chosen is None else "always" if _chosen else "never"
+
+
 def _colour() -> bool:
     if _chosen is not None:
         return _chosen

@@ -154,6 +154,17 @@ def test_run_hands_it_on_to_what_explains_the_error(tmp_path: Path) -> None:
     assert json.loads(command[3])[-2:] == ["--min-severity", "info"]
 
 
+def test_run_tells_it_by_the_configuration_that_is_named_and_in_colour(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(RAISING)
+    (tmp_path / "other.toml").write_text("[tool.gradfix]\nignore = ['loss-backpropagated-twice']\n")
+    done = gradfix("run", "--config", "other.toml", "--color", "always", "train.py", cwd=tmp_path)
+    assert done.returncode == 1
+    assert b"loss-backpropagated-twice" not in done.stderr and b"\x1b[1;34m|" in done.stderr
+    done = gradfix("run", "--config", "none.toml", "train.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == b"error: none.toml: cannot be read: No such file or directory\n"
+
+
 def test_a_codemod_that_says_nothing_warns(tmp_path: Path) -> None:
     write_codemod(tmp_path, "bad-word", "bad")
     found = catalog.load([str(tmp_path)]).get("bad-word")
