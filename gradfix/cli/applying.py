@@ -12,6 +12,7 @@ import typer
 from gradfix.cli.output import (
     Printed,
     complain,
+    fitting,
     hand_out_patch,
     must_be_usable,
     put,
@@ -19,6 +20,7 @@ from gradfix.cli.output import (
     refuse,
     renderer,
     save_evidence,
+    say,
     show_progress,
     showing_attempts,
     tell,
@@ -73,7 +75,8 @@ def apply(
         put_all(renderer().plan(plan, in_full=printed.verbose))
     if not printed.quiet and not printed.as_json:
         # In a dry run the patch alone goes to standard output, so that it can be piped into git.
-        put(f"{text.summary_of_plan(plan, printed.verbose)}\n", sys.stderr if dry_run else sys.stdout)
+        stream = sys.stderr if dry_run else sys.stdout
+        put(fitting(text.summary_of_plan(plan, printed.verbose), stream), stream)
     complain(plan, printed)
     if dry_run and not printed.quiet and not printed.as_json:
         # Nothing else tells of them where the patch is all that is printed.
@@ -111,7 +114,7 @@ def _ask(
         must_be_usable(evidence)
     show_progress(printed)
     plan = driver.plan(where, options)
-    put(f"{text.summary_of_conversation(plan)}\n")
+    say(text.summary_of_conversation(plan))
     complain(plan, printed)
     if plan.unkept and not printed.quiet:
         tell(f"note: `gradfix undo` cannot take this back: the journal {plan.unkept}")

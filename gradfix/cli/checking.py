@@ -15,7 +15,6 @@ from gradfix.cli.output import (
     complain,
     hand_out,
     hand_out_patch,
-    put,
     refuse,
     renderer,
     say,
@@ -144,7 +143,7 @@ def _shown(report: Report, options: Options, reporting: Reporting, printed: Prin
         yield _for_machines(report, reporting.output_format, options)
         return
     if not printed.quiet:
-        yield f"{text.summary_of_report(report, printed.verbose)}\n"
+        yield shown.prose(text.summary_of_report(report, printed.verbose))
 
 
 def _for_machines(report: Report, form: FindingsFormat, options: Options) -> str:
@@ -213,7 +212,7 @@ def _add_ignores(where: Sequence[str], options: Options, reporting: Reporting, p
     if not printed.quiet:
         silenced = [count for count, problem in zip(made.silenced, failed) if problem is None]
         summary = text.summary_of_ignored(silenced, written=not reporting.diff)
-        put(f"{summary}\n", sys.stderr if reporting.diff else sys.stdout)
+        (tell if reporting.diff else say)(summary)
     complain(report, printed)
     for path, finding in made.left:
         tell(f"warning: {path}:{finding.span.line}: {finding.code}: no comment can silence it there")

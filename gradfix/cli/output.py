@@ -145,12 +145,26 @@ def stop_for(problems: Iterable[Problem]) -> None:
 
 def say(line: str) -> None:
     """Print a line; what files hold is no control sequence for the terminal."""
-    put(f"{printable(line)}\n")
+    put(fitting(line, sys.stdout))
 
 
 def tell(line: str) -> None:
     """Print a line about the work on standard error."""
-    put(f"{printable(line)}\n", sys.stderr)
+    put(fitting(line, sys.stderr), sys.stderr)
+
+
+def fitting(line: str, stream: TextIO) -> str:
+    """``line`` as it is printed to ``stream``: on a terminal it is wrapped at words."""
+    return text.Text(False, _columns(stream)).prose(printable(line))
+
+
+def _columns(stream: TextIO) -> int | None:
+    """How wide the terminal is that ``stream`` leads to, if it does."""
+    if not stream.isatty():
+        return None
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
 
 
 _chosen: bool | None = None
@@ -182,11 +196,7 @@ def renderer(*, for_file: bool = False) -> text.Text:
     """What renders reports for standard output, which may be a terminal, or for a file."""
     if for_file:
         return text.Text(bool(_chosen))
-    if not sys.stdout.isatty():
-        return text.Text(_colour())
-    from shutil import get_terminal_size
-
-    return text.Text(_colour(), get_terminal_size().columns)
+    return text.Text(_colour(), _columns(sys.stdout))
 
 
 def hand_out(parts: Iterable[str], file: str | None) -> None:

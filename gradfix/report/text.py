@@ -159,6 +159,10 @@ class Text:
             do = "Write" if "--unproved" in explanation.apply else "Prove and write"
             yield f"\n{do} it with: {printable(explanation.apply)}\n"
 
+    def prose(self, line: str) -> str:
+        """A line about the work as a whole."""
+        return "".join(f"{row}\n" for row in self._wrapped(line, 0, 4))
+
     def offer(self, path: str, text: str, reported: Reported) -> Iterator[str]:
         """A finding that somebody is asked about, with all that its fix would change."""
         yield "".join(f"{line}\n" for line in self._finding(path, text, reported, most_changed=None))
