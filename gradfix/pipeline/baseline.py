@@ -21,7 +21,7 @@ from gradfix.system import files
 from gradfix.system.printable import encodable
 
 if TYPE_CHECKING:
-    from gradfix.pipeline.shapes import BaselineEntry
+    from gradfix.pipeline.json_types import BaselineEntry
 
 SCHEMA = 1
 
@@ -142,7 +142,7 @@ class Looked(NamedTuple):
 
     def judges(self, entry: Known) -> bool:
         """Whether ``entry`` would have been found if it were there."""
-        reported = entry.identity.code in self.codes and entry.severity.reaches(self.min_severity)
+        reported = entry.identity.code in self.codes and entry.severity.is_at_least(self.min_severity)
         return reported and not self.failed
 
 

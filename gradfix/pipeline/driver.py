@@ -36,12 +36,12 @@ from gradfix.pipeline.placing import placed
 from gradfix.pipeline.proving import Candidate, FixKey, prove, servers_kept, time_budget, with_environments
 from gradfix.pipeline.results import (
     Attempt,
+    FilePlan,
     FileReport,
     Outcome,
     Outdated,
     Patch,
     Plan,
-    Repaired,
     Report,
     Reported,
     WrittenBaseline,
@@ -61,7 +61,7 @@ __all__ = [
     "RequestedOptions",
     "check",
     "check_text",
-    "diagnosed",
+    "file_report",
     "findings",
     "in_force",
     "offers",
@@ -319,7 +319,7 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
         files = for_each(
             lambda one: _plan_file(*one, chosen.get(one[0].path, one[0].options)),
             with_content,
-            lambda one: Repaired(
+            lambda one: FilePlan(
                 one[0].path, one[0].data, one[0].data, one[1].text, problems=_lost(one[0]).problems
             ),
             done=progress.one_more,
@@ -349,11 +349,11 @@ WORTH_SERVERS = 6
 """From so many files with fixes on, each processor imports torch for itself, which takes 1 to 2 s."""
 
 
-def _plan_file(file: _Loaded, report: FileReport, options: Options) -> Repaired:
+def _plan_file(file: _Loaded, report: FileReport, options: Options) -> FilePlan:
     over = options.interactive is not None and options.interactive.over
     wanted = bool(report.findings) and not over
     parsed = source.parse(file.path, file.data, options.settings.max_file_size) if wanted else None
-    unchanged = Repaired(file.path, file.data, file.data, report.text, remaining=report.findings)
+    unchanged = FilePlan(file.path, file.data, file.data, report.text, remaining=report.findings)
     try:
         with _time_budget(options) if parsed is not None and options.interactive is None else nullcontext():
             repaired = repair(parsed, options) if isinstance(parsed, Source) else unchanged
@@ -371,7 +371,7 @@ def _time_budget(options: Options) -> AbstractContextManager[None]:
     return time_budget(options) if options.verify else nullcontext()
 
 
-def repair(parsed: Source, options: Options) -> Repaired:
+def repair(parsed: Source, options: Options) -> FilePlan:
     """Apply one fix after the other to ``parsed``, each proved before the next is chosen.
 
     A fix is chosen on the text that those before it have left, so fixes never conflict, and each
@@ -381,7 +381,7 @@ def repair(parsed: Source, options: Options) -> Repaired:
     analysis = analyse(parsed, options)
     if not parsed.lossless:
         left = tuple(Reported(finding) for finding in reported_by(analysis, options))
-        return Repaired(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (parsed.lossy,))
+        return FilePlan(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (parsed.lossy,))
     tally = Tally(analysis, options)
     talk = None if options.interactive is None else asking.Conversation(options.interactive, parsed.path)
     repaired, attempts = _apply_in_turn(analysis, options, tally, talk)
@@ -391,7 +391,11 @@ def repair(parsed: Source, options: Options) -> Repaired:
             repaired,
             finding,
             # Of a conversation the findings are left, too, that somebody has skipped.
-            [fix for fix in finding.by(options.way) if talk is not None or not is_allowed(fix, options)],
+            [
+                fix
+                for fix in finding.fixes_by(options.way)
+                if talk is not None or not is_allowed(fix, options)
+            ],
             options,
         )
         for finding in reported_by(repaired, options)
@@ -399,23 +403,23 @@ def repair(parsed: Source, options: Options) -> Repaired:
     remaining = tuple(_left(one, options) for one in remaining)
     # What running it has refuted is told, and so is its finding.
     refused = {attempt.finding.code for attempt in attempts if not attempt.applied}
-    lent = repaired.program.proxy_calls() if repaired.program is not None else ()
+    proxy_calls = repaired.program.proxy_calls() if repaired.program is not None else ()
     remaining = tuple(
         one
         for one in remaining
         if one.finding.code in refused
         or one.left
-        or (_worth_telling(one) and (one.fix is not None or not is_elsewhere(one.finding, lent)))
+        or (_worth_telling(one) and (one.fix is not None or not is_elsewhere(one.finding, proxy_calls)))
     )
     result = repaired.source
     hidden = tuple(one.now for one in tally.hidden)
-    made = Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining, hidden=hidden)
+    made = FilePlan(parsed.path, parsed.data, result.data, result.text, attempts, remaining, hidden=hidden)
     return made if talk is None else _asked_about_the_rest(made, result, talk, options)
 
 
 def _asked_about_the_rest(
-    made: Repaired, now: Source, talk: asking.Conversation, options: Options
-) -> Repaired:
+    made: FilePlan, now: Source, talk: asking.Conversation, options: Options
+) -> FilePlan:
     """``made``, with comments where somebody wants findings silenced for which no fix can be accepted."""
     hopeless = [one for one in made.remaining if one.fix is None or not is_allowed(one.fix, options)]
     now, left = talk.about_the_rest(now, hopeless)
@@ -431,7 +435,7 @@ def _asked_about_the_rest(
 
 def _left(reported: Reported, options: Options) -> Reported:
     """``reported``, with the reason if it is left alone since it cannot be repaired in the way asked for."""
-    way, admits = options.way, reported.finding.admits
+    way, admits = options.way, reported.finding.available_ways
     if way is None or reported.fix is not None or not admits:
         return reported
     if way in admits:
@@ -503,8 +507,8 @@ def _apply_in_turn(
 def _other_ways(before: Analysis, candidate: Candidate, options: Options) -> Iterator[Attempt]:
     """The repairs of the same finding in the other ways that it admits, each proved as if it were applied."""
     finding = candidate.finding
-    for way in finding.admits:
-        for fix in finding.by(way) if way is not candidate.fix.way else ():
+    for way in finding.available_ways:
+        for fix in finding.fixes_by(way) if way is not candidate.fix.way else ():
             after = resolve(before, finding, fix, options) if is_allowed(fix, options) else None
             if after is not None:
                 yield prove(
@@ -529,10 +533,10 @@ def offers(parsed: Source, options: Options) -> Iterator[tuple[Attempt, Source]]
 
 def findings(parsed: Source, options: Options) -> tuple[Finding, ...]:
     """What the selected codemods report of ``parsed`` and no comment silences. Nothing is run."""
-    return tuple(reported.finding for reported in diagnosed(parsed, options).findings)
+    return tuple(reported.finding for reported in file_report(parsed, options).findings)
 
 
-def diagnosed(parsed: Source, options: Options) -> FileReport:
+def file_report(parsed: Source, options: Options) -> FileReport:
     """The same, with what has kept the analysis from seeing all of the file."""
     analysis = analyse(parsed, options, options.selected)
     found = tuple(Reported(finding) for finding in reported_by(analysis, options))
@@ -543,7 +547,7 @@ def _candidates(analysis: Analysis, options: Options) -> Iterator[Candidate]:
     """Every fix that may be applied, in order."""
     for key, finding in by_key(analysis, options).items():
         alike: Counter[str] = Counter()  # What is said of several fixes does not tell them apart.
-        for fix in finding.by(options.way):
+        for fix in finding.fixes_by(options.way):
             if is_allowed(fix, options):
                 name = f"{fix.message} #{alike[fix.message]}"
                 alike[fix.message] += 1
@@ -562,7 +566,7 @@ def write(planned: Plan) -> Plan:
     )
 
 
-def _written(file: Repaired, problem: Problem | None) -> Repaired:
+def _written(file: FilePlan, problem: Problem | None) -> FilePlan:
     if problem is not None:
         return file._replace(problems=(*file.problems, problem))
     return file._replace(written=True)
