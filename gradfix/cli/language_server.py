@@ -22,7 +22,7 @@ from gradfix import __version__
 from gradfix.cli.framing import Messages
 from gradfix.core.codemod import Effect
 from gradfix.pipeline import driver
-from gradfix.pipeline.options import Refusal, RequestedOptions
+from gradfix.pipeline.options import Options, Refusal, RequestedOptions
 from gradfix.pipeline.results import FileReport
 from gradfix.project import source
 from gradfix.report import json
@@ -193,20 +193,31 @@ class Server(LanguageServer):
         return document.position_codec.range_to_client_units(document.lines, types.Range(start, end))
 
 
+_requested = RequestedOptions(verify=False, force_exclude=True)
+"""What the command line asks for. There is one server in a process."""
+
+
+def _options(path: str) -> Options | Refusal:
+    """The options for a document, by its configuration as it is now."""
+    return driver.prepare([path], _requested)
+
+
 def _found(path: str, text: str) -> list[_Json]:
-    options = driver.prepare([path], RequestedOptions(verify=False))
+    options = _options(path)
     if isinstance(options, Refusal):
         place = {"row": 1, "column": 1}
         shown = {"code": "configuration", "message": options.message, "severity": "error", "fix": None}
         return [{**shown, "location": place, "end_location": place, "notes": [], "effect": None}]
+    if options.leaves_out(path):
+        return []
     report: FileReport = driver.check_text(path, text.encode("utf-8", "surrogatepass"), options)
     return json.of_file(report)
 
 
 def _fixed(path: str, text: str) -> str | None:
     """The text with all safe fixes; None if there are none."""
-    options = driver.prepare([path], RequestedOptions(verify=False))
-    if isinstance(options, Refusal):
+    options = _options(path)
+    if isinstance(options, Refusal) or options.leaves_out(path):
         return None
     parsed = source.parse(path, text.encode("utf-8", "surrogatepass"), options.settings.max_file_size)
     if not isinstance(parsed, source.Source):
@@ -222,8 +233,10 @@ def explanation(one: _Json) -> str:
     return said if isinstance(codemod, str) else f"{said}\n---\n\n{in_markdown(codemod.in_short)}"
 
 
-def server() -> Server:
-    """A server that waits for nothing but its start."""
+def server(requested: RequestedOptions = _requested) -> Server:
+    """A server that waits for nothing but its start, for documents under what is ``requested``."""
+    global _requested
+    _requested = requested
     made = Server()
 
     @made.feature(types.SHUTDOWN)

@@ -17,6 +17,7 @@ from gradfix.system import interrupts
 from gradfix.system.printable import printable
 
 if TYPE_CHECKING:
+    from gradfix.cli.options import FindingsFormat, OutputFormat, Printing
     from gradfix.verify.evidence import Evidence
     from gradfix.verify.judging.results import Judgement
 
@@ -27,6 +28,11 @@ class Printed(NamedTuple):
     as_json: bool
     verbose: bool
     quiet: bool
+
+    @classmethod
+    def of(cls, printing: Printing, form: OutputFormat | FindingsFormat) -> Printed:
+        """What the options of a command say."""
+        return cls(form == "json", printing.verbose, printing.quiet)
 
 
 def show_progress(printed: Printed) -> None:
@@ -117,6 +123,9 @@ def complain(run: Report | Plan, printed: Printed) -> None:
                 tell(f"note: {file.path}:{shown.place(function.line)}: {text.unknown(function)}")
             for message in file.messages:
                 tell(f"note: {file.path}: {shown.reworded(message)}")
+    if isinstance(run, Report) and run.outdated:
+        for line in text.outdated(run.outdated, in_full=printed.verbose):
+            tell(f"note: {line}")
     if isinstance(run, Plan):
         say_passed_over(attempt.evidence for file in run.files for attempt in file.attempts)
 
@@ -130,21 +139,35 @@ def say_passed_over(runs: Iterable[Evidence | Judgement | None]) -> None:
 
 def stop_for(problems: Iterable[Problem]) -> None:
     """End with exit code 2 if there are ``problems``."""
-    told = [f"error: {problem}" for problem in problems]
-    for line in told:
+    reported = [f"error: {problem}" for problem in problems]
+    for line in reported:
         tell(line)
-    if told:
+    if reported:
         raise typer.Exit(2)
 
 
 def say(line: str) -> None:
     """Print a line; what files hold is no control sequence for the terminal."""
-    put(f"{printable(line)}\n")
+    put(fitting(line, sys.stdout))
 
 
 def tell(line: str) -> None:
     """Print a line about the work on standard error."""
-    put(f"{printable(line)}\n", sys.stderr)
+    put(fitting(line, sys.stderr), sys.stderr)
+
+
+def fitting(line: str, stream: TextIO) -> str:
+    """``line`` as it is printed to ``stream``: on a terminal it is wrapped at words."""
+    return text.Text(False, _columns(stream)).prose(printable(line))
+
+
+def _columns(stream: TextIO) -> int | None:
+    """How wide the terminal is that ``stream`` leads to, if it does."""
+    if not stream.isatty():
+        return None
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
 
 
 _chosen: bool | None = None
@@ -155,6 +178,11 @@ def choose_colour(wanted: bool | None) -> None:
     """Print in colour from now on, or not; ``None`` for what the environment and the terminal say."""
     global _chosen
     _chosen = wanted
+
+
+def chosen_colour() -> str | None:
+    """What the user has said of colours, as ``--color`` takes it."""
+    return None if _chosen is None else "always" if _chosen else "never"
 
 
 def _colour() -> bool:
@@ -171,11 +199,7 @@ def renderer(*, for_file: bool = False) -> text.Text:
     """What renders reports for standard output, which may be a terminal, or for a file."""
     if for_file:
         return text.Text(bool(_chosen))
-    if not sys.stdout.isatty():
-        return text.Text(_colour())
-    from shutil import get_terminal_size
-
-    return text.Text(_colour(), get_terminal_size().columns)
+    return text.Text(_colour(), _columns(sys.stdout))
 
 
 def hand_out(parts: Iterable[str], file: str | None) -> None:

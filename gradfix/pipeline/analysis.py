@@ -16,6 +16,7 @@ from gradfix.project.source import Problem, Source
 
 if TYPE_CHECKING:
     from gradfix.autograd.program import Program
+    from gradfix.pipeline.fingerprints import Identity
 
 
 class Analysis(NamedTuple):
@@ -115,14 +116,26 @@ def problem_of(path: str, what: str, error: Exception) -> Problem:
 
 
 def reported_by(analysis: Analysis, options: Options) -> tuple[Finding, ...]:
-    """The findings of the selected codemods that are severe enough and not suppressed by a comment."""
-    return tuple(
+    """The findings of the selected codemods that are severe enough, and neither silenced nor known."""
+    return split_by_baseline(analysis, options)[0]
+
+
+def split_by_baseline(
+    analysis: Analysis, options: Options
+) -> tuple[tuple[Finding, ...], tuple[Identity, ...]]:
+    """The same, and what the findings are recognised by that a baseline holds, and that are known by it."""
+    names = options.reporting_in(analysis.source.path)
+    found = tuple(
         finding
         for finding in analysis.findings
-        if options.reports(finding.code, analysis.source.path)
+        if finding.code in names
         and (finding.severity is None or finding.severity.is_at_least(options.min_severity))
         and not _silenced(finding, analysis.source)
     )
+    if options.baseline is None:
+        return found, ()
+    new, known = options.baseline.split(found, analysis.source)
+    return tuple(new), tuple(known)
 
 
 def _silenced(finding: Finding, parsed: Source) -> bool:

@@ -1,4 +1,4 @@
-"""What the JSON that is read by other programs consists of: findings, and certificates.
+"""What the JSON that is read by other programs consists of: findings, certificates, and baselines.
 
 ``tools/generate_schemas.py`` makes the files in ``gradfix/schemas`` of these types and of the docstrings
 beneath their fields. Nothing else imports this when gradfix runs: those who make the JSON name the types in
@@ -73,6 +73,30 @@ class FindingData(TypedDict):
     """What the fix does to the gradients that optimizers use."""
     notes: list[FindingNote]
     """Why it is a mistake, step by step."""
+
+
+class BaselineEntry(TypedDict):
+    """Findings that are known, and not reported."""
+
+    filename: str
+    """The file, from the folder of the baseline on."""
+    code: str
+    """The codemod."""
+    function: str
+    """The function that the finding is in, by its qualified name; empty outside of any."""
+    line: str
+    """The text of the line, with one blank for all that is between its words."""
+    severity: Severity
+    count: int
+    """How many such findings there may be: on equal lines of one function, or several on one line."""
+
+
+class BaselineData(TypedDict):
+    """A baseline: the findings that a project has for now."""
+
+    schema: Literal[1]
+    """Counts changes that a reader of an earlier schema would not understand."""
+    findings: list[BaselineEntry]
 
 
 class ClaimData(TypedDict):

@@ -79,6 +79,8 @@ class Settings:
     """Whether ``exclude`` holds for files that are named, too."""
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Pairs of a pattern as in ``.gitignore`` and the codemods that do not report in what it matches."""
+    baseline: str | None = None
+    """A file with findings that are known, and not reported; in the folder of ``pyproject.toml`` or below."""
     file: str | None = field(default=None, metadata={"key": False})
     """The ``pyproject.toml`` that this was read from."""
     root: str | None = field(default=None, metadata={"key": False})
@@ -207,6 +209,8 @@ def _settings_from(table: Mapping[str, object], root: str, shown: str) -> Settin
             return Problem(shown, f"tool.gradfix.{key} must be {kind}")
         if isinstance(value, list):
             value = tuple(value)
+        elif key == "baseline":
+            value = _from(root, str(value))
         elif isinstance(value, str):
             value = Severity(value)
         values[known[key].name] = value

@@ -169,6 +169,11 @@ class Source:
         """Whether the text gives the file's bytes back: some encodings have several for one text."""
         return self.encode(self.text) == self.data
 
+    @property
+    def lossy(self) -> Problem:
+        """That a file which is not lossless cannot be written."""
+        return Problem(self.path, f"cannot be rewritten: {self.encoding} does not give its bytes back")
+
     def encode(self, text: str) -> bytes | Problem:
         """``text`` in this file's encoding, with its byte order mark if it has one; of a notebook, the file
         with that code in its cells."""
@@ -385,7 +390,8 @@ def _looks_like_python_3_6(text: str) -> bool:
     return True
 
 
-_COMMENT = re.compile(r"gradfix:\s*(ignore-file|ignore)(?![\w-])(?:\s*\[([^\]]*)\])?")
+SUPPRESSION = re.compile(r"gradfix:\s*(ignore-file|ignore)(?![\w-])(?:\s*\[([^\]]*)\])?")
+"""Its groups are what is silenced, a line or the file, and the names in brackets, if there are any."""
 _NEARLY = re.compile(r"#\s*gradfix:\s*(\S+)")
 
 
@@ -393,7 +399,7 @@ def _suppressions(lines: tuple[str, ...], first_code_line: int) -> Suppressions:
     by_line: list[tuple[int, frozenset[str] | None]] = []
     without_effect: list[tuple[int, str]] = []
     for token in _comments(lines):
-        match = _COMMENT.search(token.string)
+        match = SUPPRESSION.search(token.string)
         if match is None:
             if nearly := _NEARLY.match(token.string):
                 why = f"`gradfix: {nearly[1]}` is no suppression"

@@ -14,11 +14,12 @@ from urllib.parse import quote
 
 from gradfix import __version__
 from gradfix.core.codemod import Codemod
+from gradfix.pipeline.fingerprints import Fingerprints
 from gradfix.pipeline.results import Report
 from gradfix.project.source import Problem, ProblemCode, split_lines
 from gradfix.report import addresses, json
 from gradfix.report.documentation import first_paragraph, in_markdown
-from gradfix.report.fingerprints import Fingerprints, line_hashes
+from gradfix.report.line_hashes import line_hashes
 from gradfix.report.places import below, repository
 from gradfix.rules.catalog import Catalog
 
@@ -162,7 +163,13 @@ def _results(report: Report, rules: dict[str, int], root: str) -> list[_Json]:
                 result["ruleIndex"] = rules[one["code"]]
             result["partialFingerprints"] = {
                 "primaryLocationLineHash": hashes[one["location"]["row"] - 1],
-                "gradfix/v1": fingerprints.of(one, text, _artifact(file.path, root)["uri"]),
+                "gradfix/v1": fingerprints.of(
+                    one["code"],
+                    one["location"]["row"],
+                    one["message"],
+                    text,
+                    _artifact(file.path, root)["uri"],
+                ),
             }
             results.append(result)
     return results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 import time
 from collections import Counter
@@ -18,6 +19,7 @@ from gradfix.system.printable import leading, printable
 if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate
     from gradfix.pipeline.journal import Undone
+    from gradfix.pipeline.results import Outdated, WrittenBaseline
     from gradfix.verify.evidence import Evidence
 
 MOST_CHANGED = 12
@@ -159,17 +161,32 @@ class Text:
             do = "Write" if "--unproved" in explanation.apply else "Prove and write"
             yield f"\n{do} it with: {printable(explanation.apply)}\n"
 
+    def prose(self, line: str) -> str:
+        """A line about the work as a whole."""
+        return "".join(f"{row}\n" for row in self._wrapped(line, 0, 4))
+
+    def offer(self, path: str, text: str, reported: Reported) -> Iterator[str]:
+        """A finding that somebody is asked about, with all that its fix would change."""
+        yield "".join(f"{line}\n" for line in self._finding(path, text, reported, most_changed=None))
+
+    def outcome(self, attempt: Attempt) -> Iterator[str]:
+        """What running both versions of a fix showed, in short."""
+        word, colour = _outcome(attempt)
+        yield f"{self._paint(word, colour)}: {printable(attempt.reason)}\n\n"
+
     def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
         for reported in findings:
             yield "".join(f"{line}\n" for line in (*self._finding(path, text, reported), ""))
 
-    def _finding(self, path: str, text: str, reported: Reported) -> Iterator[str]:
+    def _finding(
+        self, path: str, text: str, reported: Reported, most_changed: int | None = MOST_CHANGED
+    ) -> Iterator[str]:
         shown = layout(path, text)
         yield from self._why(path, shown, reported.finding)
         margin = _margin(shown, reported.finding)
         yield self._point(margin, _described(reported))
         if reported.fixed_text is not None:
-            yield from self._difference(path, text, reported.fixed_text, MOST_CHANGED)
+            yield from self._difference(path, text, reported.fixed_text, most_changed)
         if others := _other_ways(reported):
             yield self._point(margin, others)
 
@@ -235,10 +252,13 @@ class Text:
 
     def _attempt(self, file: FilePlan, attempt: Attempt, margin: str, in_full: bool) -> Iterator[str]:
         """What was rewritten, and what running both versions showed."""
-        word, colour = _outcome(file, attempt)
+        word, colour = _outcome(attempt)
+        before = (
+            "fixed, " if file.written and attempt.applied else "not applied, " if attempt.withheld else ""
+        )
         why = f": {attempt.reason}" if attempt.reason and attempt.outcome is not Outcome.PROVED else ""
         done = f" ({attempt.fix.effect}): {attempt.fix.message}{why}"
-        yield self._point(margin, f"{self._paint(word, colour)}{printable(done)}")
+        yield self._point(margin, f"{self._paint(before + word, colour)}{printable(done)}")
         for finding in attempt.also:
             at = layout(file.path, attempt.before).reworded(f"at line {finding.span.line}")
             also = f"      also        {finding.code} {at}: {finding.message}"
@@ -338,7 +358,13 @@ def _unanalysed(run: Report | Plan, named: bool) -> str:
 
 def summary_of_report(report: Report, verbose: bool = False) -> str:
     """The last line of ``check``."""
-    return _found(report) + _unanalysed(report, verbose)
+    return _found(report) + _in_baseline(report) + _unanalysed(report, verbose)
+
+
+def _in_baseline(report: Report) -> str:
+    if not report.known:
+        return ""
+    return f"; {_count(report.known, 'finding')} {'is' if report.known == 1 else 'are'} in the baseline"
 
 
 def _found(report: Report) -> str:
@@ -368,6 +394,22 @@ def _found(report: Report) -> str:
 def summary_of_plan(plan: Plan, verbose: bool = False) -> str:
     """The last line of ``apply`` and of ``verify``."""
     return _done(plan) + _unanalysed(plan, verbose)
+
+
+def summary_of_conversation(plan: Plan) -> str:
+    """The last line of ``apply --interactive``."""
+    applied = [attempt for attempt in plan.attempts if attempt.applied]
+    outcomes = [f"{sum(one.resolved for one in applied if one.outcome is kind)} {kind}" for kind in Outcome]
+    wording = ", ".join(outcome for outcome in outcomes if not outcome.startswith("0 "))
+    resolved = _count(sum(attempt.resolved for attempt in applied), "finding")
+    parts = [f"Fixed {resolved} ({wording})" if applied else "Fixed nothing"]
+    if silenced := sum(file.silenced for file in plan.files):
+        parts.append(f"ignored {silenced} by comments")
+    if failed := len(plan.attempts) - len(applied):
+        parts.append(f"{failed} accepted and not proved, so not written")
+    if left := len(plan.remaining):
+        parts.append(f"{left} left")
+    return ", ".join(parts)
 
 
 def _done(plan: Plan) -> str:
@@ -423,6 +465,32 @@ def summary_of_undone(undone: Undone, dry_run: bool) -> str:
     return f"{wording}{'Would take' if dry_run else 'Took'} back {files} of the apply of {at}"
 
 
+def summary_of_baseline(written: WrittenBaseline) -> str:
+    """What ``check --write-baseline`` says of a baseline."""
+    return f"Wrote {_count(written.findings, 'finding')} to {os.path.relpath(written.file)}"
+
+
+def outdated(entries: Sequence[Outdated], *, in_full: bool) -> Iterator[str]:
+    """That baselines hold what is not found any more; ``in_full``, each of them."""
+    for file, group in groupby(entries, lambda one: one.baseline):
+        those = list(group)
+        count = sum(one.number for one in those)
+        they, them = ("is", "it") if count == 1 else ("are", "them")
+        what = f"{_count(count, 'finding')} of {os.path.relpath(file)} {they} not found any more"
+        yield f"{what}; `gradfix check --write-baseline` takes {them} out"
+        for one in those if in_full else ():
+            times = f" ({one.number} times)" if one.number > 1 else ""
+            yield f"{one.filename}: {one.code}: not found any more: {one.line}{times}"
+
+
+def summary_of_ignored(silenced: Sequence[int], *, written: bool) -> str:
+    """The last line of ``check --add-ignores``, which ``silenced`` so many findings in each of some files."""
+    if not silenced:
+        return "Nothing to ignore"
+    verb = "Ignored" if written else "Would ignore"
+    return f"{verb} {_count(sum(silenced), 'finding')} by comments in {_count(len(silenced), 'file')}"
+
+
 def summary_of_judged(files: Sequence[Judged]) -> str:
     """The last line of ``verify --before``."""
     verdicts = [verdict for file in files if file.judgement for verdict in file.judgement.verdicts]
@@ -436,7 +504,8 @@ def summary_of_judged(files: Sequence[Judged]) -> str:
 
 def _nothing(run: Report | Plan) -> str:
     failed = f", and {_count(len(run.all_problems), 'problem')}" if run.all_problems else ""
-    return f"Checked {_count(run.checked, 'file')}, found nothing{failed}"
+    new = " new" if isinstance(run, Report) and run.known else ""
+    return f"Checked {_count(run.checked, 'file')}, found nothing{new}{failed}"
 
 
 def _count(number: int, noun: str) -> str:
@@ -448,15 +517,14 @@ def _made_up(attempt: Attempt) -> bool:
     return attempt.outcome is Outcome.PROVED and attempt.evidence is not None and attempt.evidence.made_up
 
 
-def _outcome(file: FilePlan, attempt: Attempt) -> tuple[str, str]:
+def _outcome(attempt: Attempt) -> tuple[str, str]:
     """What became of a fix in a few words, and their colour."""
-    done = "fixed, " if file.written and attempt.applied else "not applied, " if attempt.withheld else ""
     # Nobody wanted it run; one that was wanted and could not be has a reason.
     word = "not verified" if attempt.outcome is Outcome.UNVERIFIED and not attempt.reason else attempt.outcome
     if _made_up(attempt):
         word = f"{word} with made-up data"
     colours = {Outcome.PROVED: _GREEN, Outcome.UNVERIFIED: _YELLOW, Outcome.REFUTED: _RED}
-    return f"{done}{word}", colours[attempt.outcome]
+    return word, colours[attempt.outcome]
 
 
 def _described(reported: Reported) -> str:

@@ -88,6 +88,13 @@ def test_what_is_right_passes(installed: Path) -> None:
     assert (done.returncode, done.stdout.endswith("Passed\n")) == (0, True)
 
 
+def test_what_the_configuration_excludes_is_left_out_though_it_is_named(installed: Path) -> None:
+    (installed / "pyproject.toml").write_text("[tool.gradfix]\nexclude = ['train.py']\n")
+    done = pre_commit(installed, "run")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("Passed") == 2
+
+
 def test_without_a_python_file_nothing_is_started(installed: Path) -> None:
     git("rm", "--quiet", "--cached", "train.py", cwd=installed)
     done = pre_commit(installed, "run")

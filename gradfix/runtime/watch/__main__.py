@@ -116,8 +116,8 @@ def run(command: list[str], notebook: str | None) -> None:
         code = compile(data, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         place = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        told = error.msg if isinstance(error, SyntaxError) else error
-        print(f"error: {command[0]}{place}: syntax-error: {told}", file=sys.stderr)
+        shown = error.msg if isinstance(error, SyntaxError) else error
+        print(f"error: {command[0]}{place}: syntax-error: {shown}", file=sys.stderr)
         raise SystemExit(2) from None
     exec(code, module.__dict__)
 
@@ -178,14 +178,14 @@ def tell_of_silence(
 
 def hand_over(facts: dict[str, Any], explainer: list[str], state: tuple[str, dict[str, str]]) -> None:
     """Start what explains ``facts``, where and with the environment in which this process was."""
-    told = json.dumps(facts)
+    handed = json.dumps(facts)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
     folder, environment = state
     subprocess.run(
         explainer,
-        input=told.encode(),
+        input=handed.encode(),
         cwd=folder,
         env=environment,
         timeout=PATIENCE,
