@@ -112,7 +112,9 @@ class Server(LanguageServer):
 
     async def _analyse(self, document: TextDocument) -> list[Found]:
         uri, version = document.uri, document.version
-        found = await self._beside(_found, document.path, document.source) if _is_file(uri) else []
+        found: list[Found] = []
+        if version is not None and _is_file(uri):
+            found = await self._beside(_found, document.path, document.source)
         self.known[uri] = version, found
         if self._analysing.get(uri, (None, None))[1] is asyncio.current_task():
             del self._analysing[uri]
@@ -129,9 +131,9 @@ class Server(LanguageServer):
         return before is not None and self.version_of(uri) == before
 
     def version_of(self, uri: str) -> int | None:
-        """The version of an open document."""
-        document = self.workspace.text_documents.get(uri)
-        return None if document is None else document.version
+        """The version of a document; ``None`` if it is not open."""
+        # pygls keeps documents by their decoded addresses: two editors encode one in two ways.
+        return self.workspace.get_text_document(uri).version
 
     async def publish(self, uri: str) -> None:
         """Show what is found in a document, unless it has changed meanwhile."""
@@ -147,8 +149,8 @@ class Server(LanguageServer):
         """Analyse all open documents again: a file that they import, or the configuration, has changed."""
         self.known.clear()
         self._analysing.clear()
-        for uri in list(self.workspace.text_documents):
-            await self.publish(uri)
+        for document in list(self.workspace.text_documents.values()):
+            await self.publish(document.uri)
 
     def diagnostic(self, document: TextDocument, one: _Json) -> types.Diagnostic:
         """A finding, with its notes."""
