@@ -66,7 +66,7 @@ async function findServer({ configured = "", args = [], python, env = process.en
 }
 
 function howToInstall(python) {
-  return `install it with ${python} -m pip install "gradfix[lsp]" (Python 3.11 or newer), or say where it is in gradfix.path.`;
+  return `run ${python} -m pip install ".[lsp]" in a checkout of gradfix (Python 3.11 or newer), or say where it is in gradfix.path.`;
 }
 
 module.exports = { findServer, isPython, onPath };

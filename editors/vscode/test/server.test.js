@@ -48,7 +48,7 @@ test("what is missing is said, and how to install it", async (t) => {
   const env = { PATH: folder };
   const python = path.join(folder, "python");
   const nowhere = await findServer({ env, probe: having() });
-  assert.match(nowhere.problem, /not on PATH.*python -m pip install "gradfix\[lsp\]"/);
+  assert.match(nowhere.problem, /not on PATH.*python -m pip install "\.\[lsp\]"/);
   const without = await findServer({ python, env, probe: having() });
   assert.ok(without.problem.includes(`neither in ${python} nor on PATH`));
   const wrong = await findServer({ configured: python, env, probe: having(python + "3") });
