@@ -274,7 +274,11 @@ def _others(path: str, text: str, chosen: Reported) -> list[_Json]:
     options, parsed = _options(path), _parsed(path, text)
     if isinstance(options, Refusal) or parsed is None:
         return []
-    return json.of_file(FileReport(path, text, tuple(driver.other_fixes(parsed, chosen, options))))
+    try:
+        return json.of_file(FileReport(path, text, tuple(driver.other_fixes(parsed, chosen, options))))
+    except Exception as error:  # The fix that was chosen is there nevertheless.
+        print(f"warning: {problem_of(path, 'the choice of other fixes', error)}", file=sys.stderr)
+        return []
 
 
 def _edits_of_all(path: str, text: str) -> list[_Json]:
@@ -293,13 +297,13 @@ def _parsed(path: str, text: str) -> source.Source | None:
 
 
 def explanation(one: _Json) -> str:
-    """A finding and the documentation of its codemod, as Markdown."""
+    """The documentation of a finding's codemod, as Markdown; editors show the message by themselves."""
     codemod = catalog.load().get(one["code"])
-    said = f"**{one['code']}** ({one['severity']}): {one['message']}\n"
+    said = f"**{one['code']}** ({one['severity']})\n"
     if isinstance(codemod, str):
         return said
     ways = f"\n**Ways to repair it**\n\n{in_markdown(codemod.ways)}" if len(one["ways"]) > 1 else ""
-    return f"{said}\n---\n\n{in_markdown(codemod.in_short)}{ways}"
+    return f"{said}\n{in_markdown(codemod.in_short)}{ways}"
 
 
 def server() -> Server:

@@ -145,7 +145,7 @@ async def test_a_finding_is_shown_explained_and_repaired(editor: LanguageClient,
     assert {one.kind for one in await offered(editor, uri, elsewhere)} <= {"source.fixAll.gradfix"}
     document = types.TextDocumentIdentifier(uri)
     hover = await editor.text_document_hover_async(types.HoverParams(document, found.range.start))
-    assert hover.contents.value.startswith("**needless-retain-graph** (warning)")
+    assert hover.contents.value.startswith("**needless-retain-graph** (warning)\n")
     assert "When not to fix it" in hover.contents.value
     assert await editor.text_document_hover_async(types.HoverParams(document, types.Position(1, 0))) is None
 
