@@ -43,11 +43,11 @@ import re
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.graph import Backward, Leaf, LoopContext, Node, Storage, reach
+from gradfix.autograd.graph import Backward, Leaf, LoopContext, Node, Storage, reachable_nodes
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, earlier_iteration
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor, Unknown, Value, tensors_in
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
 from gradfix.core.span import Span
@@ -59,11 +59,11 @@ from gradfix.rules.edits import (
     insert,
     line,
     note,
-    offered,
     receiver,
     targets_in,
+    within_file,
 )
-from gradfix.rules.moving import place
+from gradfix.rules.moving import cause_of
 
 
 @dataclass(eq=False)
@@ -81,8 +81,8 @@ class Carried:
 def find(program: Program) -> Iterator[Finding]:
     """Report each backward that crosses into an earlier iteration through a carried value."""
     seen: set[ast.AST] = set()
-    for entry in program.entries:
-        for carried in entry.certain(crossing, lambda c: c.event.site, raises=True):
+    for entry in program.entry_points:
+        for carried in entry.certain_observations(crossing, lambda c: c.event.site, raises=True):
             if carried.event.site in seen:
                 continue
             seen.add(carried.event.site)
@@ -180,7 +180,7 @@ def _finding(program: Program, carried: Carried) -> Finding:
         f"{names} {verb} the graph of earlier iterations into `{receiver(program, event)}`, {why}",
         Span.of(event.site),
         tuple(notes),
-        offered([] if growing or moved else _fixes(program, carried)),
+        within_file([] if growing or moved else _fixes(program, carried)),
         failure.kind,
         advice=advice,
     )
@@ -216,12 +216,12 @@ def _of_this_iteration(program: Program, carried: Carried, name: str) -> tuple[l
     bound = []
     for node in carried.event.visited:
         if node.loops[:depth] == carried.loops:
-            at = place(program, home, node)
+            at = cause_of(program, home, node)
             statement = program.statement(at) if getattr(at, "lineno", 0) > 0 else None
             targets = statement.targets if isinstance(statement, ast.Assign) else ()
             if any(program.segment(one) == name for target in targets for one in targets_in(target)):
                 bound.append(node)
-    behind, below = reach([(node, True) for node in bound]), reach([(old.node, True)])
+    behind, below = reachable_nodes([(node, True) for node in bound]), reachable_nodes([(old.node, True)])
     within = [node for node in behind if node not in below]
     whole = old.node in behind and all(node.loops[:depth] == carried.loops for node in within)
     return (within, old) if whole else ([], None)
@@ -236,15 +236,15 @@ def _of_the_iteration_before(carried: Carried, name: str) -> tuple[list[Node], T
     new, old = carried.values[name], before.get(name)
     if not isinstance(new, Tensor) or new.node is None or not isinstance(old, Tensor):
         return [], None
-    below = reach([(old.node, True)]) if old.node is not None else {}
-    within = [node for node in reach([(new.node, True)]) if node not in below]
+    below = reachable_nodes([(old.node, True)]) if old.node is not None else {}
+    within = [node for node in reachable_nodes([(new.node, True)]) if node not in below]
     return (within, old) if all(n.loops[: len(earlier)] == earlier for n in within) else ([], None)
 
 
 def _data(nodes: Iterable[Node]) -> set[Storage | None]:
     """The memory of the tensors without a graph that go into operations, or into networks as their input."""
     computed = set(nodes)
-    found: set[Storage | None] = {s for node in computed if node.call is None for s in node.fixed}
+    found: set[Storage | None] = {s for node in computed if node.call is None for s in node.data_operands}
     for call in {node.call for node in computed if node.call is not None}:
         for _, value in call.operands:
             given = tensors_in(value) if isinstance(value, Value) else []
@@ -422,7 +422,7 @@ def _trained(carried: Carried, value: Value) -> bool:
         if isinstance(tensor, Tensor) and tensor.leaf is not None:
             leaves.append(tensor.leaf)
         if tensor.node is not None:
-            leaves += [leaf for n in reach([(tensor.node, True)]) for leaf, _, _ in n.leaves]
+            leaves += [leaf for n in reachable_nodes([(tensor.node, True)]) for leaf, _, _ in n.leaves]
     return any(leaf in owned for leaf in leaves)
 
 

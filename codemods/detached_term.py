@@ -42,16 +42,16 @@ from collections.abc import Iterator
 
 from gradfix.autograd.cuts import DeadTerm, dead_terms, of_gradient
 from gradfix.autograd.graph import Node
-from gradfix.autograd.training_step import Program
+from gradfix.autograd.program import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import constructed, creating_graph, line, note, offered, receiver, shown, stepped
+from gradfix.rules.edits import constructed, creating_graph, line, note, receiver, shown, stepped, within_file
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each term of a loss that trains nobody of what it was computed of."""
-    for entry in program.entries:
-        for one in entry.certain(dead_terms, lambda one: one.backward.site, raises=False):
+    for entry in program.entry_points:
+        for one in entry.certain_observations(dead_terms, lambda one: one.backward.site, raises=False):
             if line(one.cut.site) > 0:
                 yield _finding(program, one)
 
@@ -106,4 +106,4 @@ def _fixes(program: Program, one: DeadTerm) -> tuple[Fix, ...]:
         if made > 0
     )
     edit = ReplaceExpression(Span.of(site), code)
-    return offered([Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=others, losses="rerouted"))])
+    return within_file([Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=others, losses="rerouted"))])

@@ -34,12 +34,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, Node
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, first_step
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceStatement
 from gradfix.core.span import Span
-from gradfix.rules.edits import line, note, offered, receiver, shown
+from gradfix.rules.edits import line, note, receiver, shown, within_file
 
 
 @dataclass(eq=False)
@@ -54,9 +54,9 @@ class Dropped:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each `detach()` whose result is dropped."""
-    for entry in program.entries:
+    for entry in program.entry_points:
         observe = partial(dropped, program=program)
-        for one in entry.certain(observe, lambda d: d.backward.site, raises=False):
+        for one in entry.certain_observations(observe, lambda d: d.backward.site, raises=False):
             yield _finding(program, one)
 
 
@@ -121,7 +121,7 @@ def _finding(program: Program, one: Dropped) -> Finding:
         code = f"{program.segment(one.site.func.value)} = {program.segment(one.site)}"
         edit = ReplaceStatement(Span.of(program.statement(one.site)), code)
         claim = Claim(unchanged=(), losses="rerouted")
-        fixes = offered([Fix("assign the detached tensor", Effect.CHANGES, (edit,), claim)])
+        fixes = within_file([Fix("assign the detached tensor", Effect.CHANGES, (edit,), claim)])
     return Finding(
         "dropped-detach",
         f"the result of `{shown(program, one.site)}` is not used: `{name}` itself keeps its graph",

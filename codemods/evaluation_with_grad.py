@@ -47,11 +47,11 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 
 from gradfix.autograd.cuts import cut_off
-from gradfix.autograd.graph import reach
+from gradfix.autograd.graph import reachable_nodes
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import Relevance, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import walked_by_any
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Decorate, Edit, Effect, Enclose, Finding, Fix, Severity
 from gradfix.core.span import Span
 from gradfix.core.syntax import LOOPS
@@ -107,10 +107,10 @@ def find(program: Program) -> Iterator[Finding]:
         return  # ``volatile`` is how it was said until torch 0.4.
     reported: set[ast.AST] = set()
     survey = cache(partial(_survey, program))
-    for entry in program.entries:
+    for entry in program.entry_points:
         if not any(_outermost(program, [*survey(run).wasted.values()]) for run in entry.runs):
             continue  # Nothing would be told, and no further run has to be made.
-        found = entry.certain(
+        found = entry.certain_observations(
             lambda run: survey(run).wasted,
             lambda wasted: wasted.phase,
             raises=False,
@@ -200,8 +200,8 @@ def _fix(phase: Phase, torch: str) -> Fix:
 def _survey(program: Program, run: Run) -> Survey:
     found = Survey()
     walked = walked_by_any(run)
-    returned = reach([(node, True) for node in run.returned]).keys()
-    handed = reach([(node, True) for handover in run.handovers for node in handover.graphs]).keys()
+    returned = reachable_nodes([(node, True) for node in run.returned]).keys()
+    handed = reachable_nodes([(node, True) for handover in run.handovers for node in handover.graphs]).keys()
     taken = run.escaped_since(-1) | returned | handed | walked | cut_off(run)
     for chain in {handover.chain: None for handover in run.handovers if handover.network}:
         found.needed.update(_phases(program, run.relevance, chain))

@@ -36,30 +36,30 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Clip, Exhausted
+from gradfix.autograd.graph import Clip, ExhaustedParameters
+from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import of_kind
-from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import note, offered, shown
+from gradfix.rules.edits import note, shown, within_file
 
 RAISED = "optimizer got an empty parameter list"
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each second use of a generator of parameters."""
-    for entry in program.entries:
-        for event in entry.certain(used_again, lambda e: e.site, raises=False):
+    for entry in program.entry_points:
+        for event in entry.certain_observations(used_again, lambda e: e.site, raises=False):
             if _at_once(program, event.spent) and _at_once(program, event.site):
                 yield _finding(program, event)
 
 
-def used_again(run: Run) -> dict[Hashable, Exhausted]:
+def used_again(run: Run) -> dict[Hashable, ExhaustedParameters]:
     """The second uses of generators of parameters."""
     clipping = {clip.site for clip in of_kind(run, Clip)}
-    found: dict[Hashable, Exhausted] = {}
-    for event in of_kind(run, Exhausted):
+    found: dict[Hashable, ExhaustedParameters] = {}
+    for event in of_kind(run, ExhaustedParameters):
         if event.optimizer or event.loops or event.site in clipping:
             found.setdefault(event.site, event)
     return found
@@ -74,7 +74,7 @@ def _at_once(program: Program, site: ast.AST) -> bool:
     return not isinstance(lazy, ast.GeneratorExp) or isinstance(program.parent(lazy), ast.Call)
 
 
-def _finding(program: Program, event: Exhausted) -> Finding:
+def _finding(program: Program, event: ExhaustedParameters) -> Finding:
     made, site = event.made, event.site
     assert isinstance(site, (ast.expr, ast.stmt)) and isinstance(made, (ast.expr, ast.stmt))
     notes = []
@@ -94,7 +94,7 @@ def _finding(program: Program, event: Exhausted) -> Finding:
     )
 
 
-def _fixes(program: Program, event: Exhausted) -> tuple[Fix, ...]:
+def _fixes(program: Program, event: ExhaustedParameters) -> tuple[Fix, ...]:
     made = event.made
     try:
         statement = program.statement(made)
@@ -107,4 +107,4 @@ def _fixes(program: Program, event: Exhausted) -> tuple[Fix, ...]:
     raises = event.optimizer and event.alone
     effect = Effect.REPAIRS if raises else Effect.CHANGES
     claim = Claim(stops=RAISED) if raises else Claim(unchanged=(), losses="other")
-    return offered([Fix("make a list of the parameters", effect, (edit,), claim)])
+    return within_file([Fix("make a list of the parameters", effect, (edit,), claim)])

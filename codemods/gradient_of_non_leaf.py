@@ -46,10 +46,10 @@ import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
+from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reachable_nodes
+from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, of_kind
-from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import (
     Claim,
     Edit,
@@ -63,7 +63,7 @@ from gradfix.core.codemod import (
 from gradfix.core.segments import call_method
 from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
-from gradfix.rules.edits import asking, insert, line, note, offered, shown
+from gradfix.rules.edits import insert, line, note, requires_grad_call, shown, within_file
 
 SAME_TYPE = ("to", "double", "half", "bfloat16", "type", "contiguous")
 """What gives the very tensor where it has that type already."""
@@ -76,9 +76,9 @@ ASKS = re.compile(r",\s*requires_grad\s*=\s*True")
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each tensor that is taken for a leaf and is none."""
-    for entry in program.entries:
+    for entry in program.entry_points:
         reported: set[ast.AST] = set()
-        for event in entry.certain(taken_for_leaf, lambda e: e.site, raises=True):
+        for event in entry.certain_observations(taken_for_leaf, lambda e: e.site, raises=True):
             origin = event.node.site
             if (
                 origin in reported
@@ -89,15 +89,15 @@ def find(program: Program) -> Iterator[Finding]:
                 continue
             reported.add(origin)
             yield _finding(program, event)
-        for failing in entry.certain(left_without_graph, lambda b: b.site, raises=True):
+        for failing in entry.certain_observations(left_without_graph, lambda b: b.site, raises=True):
             updates = _updates_without_graph(program, failing)
             if updates:
                 yield _made_constant(program, failing, updates)
-        for one in entry.certain(
+        for one in entry.certain_observations(
             trained_leaves, lambda m: m.backward.site, raises=False, merge=Trained.merge
         ):
             for leaf in one.leaves:
-                call = asking(leaf)
+                call = requires_grad_call(leaf)
                 moved = None if call is None or line(call) <= 0 else _moved(program, call)
                 if call is not None and moved is not None and moved not in reported:
                     reported.add(moved)
@@ -108,7 +108,11 @@ def taken_for_leaf(run: Run) -> dict[Hashable, NonLeaf]:
     """By place: where something computed is listed for an optimizer, or its gradient is asked for."""
     found: dict[Hashable, NonLeaf] = {}
     kept = run.retaining | run.hooked
-    passed = [b for b in backwards(run) if b.accumulates and b.certain and b.failure is None and not b.caught]
+    passed = [
+        b
+        for b in backwards(run)
+        if b.accumulates and b.certain and b.failure is None and not b.error_expected
+    ]
     for event in of_kind(run, NonLeaf):
         node = event.node
         if node in kept or node.op.rpartition(".")[2] in SAME_TYPE or node.foreign or node.opaque:
@@ -176,7 +180,7 @@ def _made_constant(program: Program, event: Backward, updates: list[ast.Assign])
         f"`{first.targets[0].id}` is reassigned under `no_grad`, and does not require grad any more",
         Span.of(first),
         tuple(notes),
-        offered([fix]),
+        within_file([fix]),
         "E3",
     )
 
@@ -250,7 +254,7 @@ def _copied(program: Program, call: ast.Call, moved: ast.Call, backward: Backwar
             note(call, "this is the leaf"),
             note(backward.site, "this fills the `.grad` of the leaf, not that of a copy"),
         ),
-        offered(fixes),
+        within_file(fixes),
         severity=Severity.ERROR,
     )
 
@@ -265,7 +269,7 @@ def _without_asking(program: Program, call: ast.Call) -> str | None:
 
 def _leaves(event: NonLeaf) -> dict[Leaf, bool]:
     """What something is computed of."""
-    graph = reach([(event.node, True)])
+    graph = reachable_nodes([(event.node, True)])
     return {leaf: sure and certain for n, sure in graph.items() for leaf, certain, _ in n.leaves}
 
 
@@ -307,7 +311,7 @@ def _finding(program: Program, event: NonLeaf) -> Finding:
         f"`{name}` is computed, not a leaf tensor: {result}",
         Span.of(event.named if event.optimizer else event.site),
         tuple(notes),
-        offered(_fixes(program, event)),
+        within_file(_fixes(program, event)),
     )
 
 
@@ -370,7 +374,7 @@ def _changed_in_place(program: Program, made: ast.Assign, name: str) -> Iterator
 def _made_leaf(program: Program, event: NonLeaf, made: ast.Assign) -> Iterator[Fix]:
     """The result made a leaf, rather than what it is computed of."""
     leaves = list(_leaves(event))
-    call = asking(leaves[0]) if len(leaves) == 1 else None
+    call = requires_grad_call(leaves[0]) if len(leaves) == 1 else None
     if call is None or call not in set(ast.walk(made.value)):
         return
     whole, inner, plain = program.segment(made.value), program.segment(call), _without_asking(program, call)

@@ -48,11 +48,11 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Backward, Edge, LoopContext, Node, Stack, Stored, reach
+from gradfix.autograd.graph import Backward, Edge, LoopContext, Node, Stack, Stored, reachable_nodes
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, listed
-from gradfix.autograd.training_step import Program
+from gradfix.autograd.trace_queries import backwards, expanded_operands
 from gradfix.autograd.values import Sequence, Tensor, Unknown
 from gradfix.core.codemod import Effect, Finding, Fix
 from gradfix.core.span import Span
@@ -88,8 +88,8 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each value that keeps the graphs of all iterations for no backward."""
     reported: set[ast.AST] = set()
     survey = cache(partial(_survey, program))
-    for entry in program.entries:
-        found = entry.certain(
+    for entry in program.entry_points:
+        found = entry.certain_observations(
             lambda run: survey(run).kept,
             lambda kept: kept.site,
             raises=False,
@@ -130,7 +130,7 @@ def _survey(program: Program, run: Run) -> Survey:
     outside = _outside(run)
     sums: set[Node] = set()
     for node, edge in _added_up(program, run, used):
-        if not sums.isdisjoint(reach([(edge.node, True)])):
+        if not sums.isdisjoint(reachable_nodes([(edge.node, True)])):
             continue  # What is told of another sum mends this one.
         kept = _kept(program, run, node, edge, walked, outside)
         if kept is not None:
@@ -140,7 +140,7 @@ def _survey(program: Program, run: Run) -> Survey:
         if node in used and (node not in walked or _for_a_backward(program, run, stored, expression, node)):
             found.walked.add(_here(expression, stored.stack))
         elif _grows(program, run, stored):
-            graph = reach([(node, True)])
+            graph = reachable_nodes([(node, True)])
             backward = _freed(graph, stored.loops)
             if not _is_out_of_use(run, node, node, graph, backward, walked, outside):
                 continue
@@ -158,7 +158,7 @@ def _survey(program: Program, run: Run) -> Survey:
 
 def _outside(run: Run) -> set[Node]:
     """What somebody who is not seen has, and could walk if it is not freed."""
-    return run.escaped_since(-1) | reach([(node, True) for node in run.returned]).keys()
+    return run.escaped_since(-1) | reachable_nodes([(node, True) for node in run.returned]).keys()
 
 
 def _freed(graph: dict[Node, bool], loops: LoopContext) -> Backward | None:
@@ -168,7 +168,12 @@ def _freed(graph: dict[Node, bool], loops: LoopContext) -> Backward | None:
     """
     for node, sure in graph.items():
         event = node.freed_by
-        if sure and event is not None and node.saves is not False and event.loops[: len(loops)] == loops:
+        if (
+            sure
+            and event is not None
+            and node.raises_when_freed is not False
+            and event.loops[: len(loops)] == loops
+        ):
             return event
     return None
 
@@ -303,7 +308,7 @@ def _kept(
         if len(added.edges) != 1 or added.leaves or added.edges[0].operand is None:
             break
         added, operand = added.edges[0].node, added.edges[0].operand  # ``0.1 * loss``
-    graph = reach([(added, True)])
+    graph = reachable_nodes([(added, True)])
     if operand is None or walked.isdisjoint(graph):
         return None
     backward = _freed(graph, node.loops)
@@ -332,7 +337,7 @@ def _new_item(program: Program, operand: ast.expr) -> ast.expr | None:
 def _listed(run: Run) -> Iterator[tuple[Stored, ast.expr, Node]]:
     """What lists were given to hold: each tensor with the expression that names it."""
     for stored in run.stored:
-        for expression, value in listed([(stored.expression, stored.value)]):
+        for expression, value in expanded_operands([(stored.expression, stored.value)]):
             if isinstance(value, (Tensor, Unknown)) and value.node is not None:
                 yield stored, expression, value.node
 
@@ -455,7 +460,7 @@ def _is_tensor(program: Program, run: Run, expression: ast.expr, node: Node) -> 
         if event.certain
     ):
         return True
-    return node.saves is not None and not _may_be_a_number(program, expression, text)
+    return node.raises_when_freed is not None and not _may_be_a_number(program, expression, text)
 
 
 def _may_be_a_number(program: Program, expression: ast.expr, text: str) -> bool:

@@ -49,22 +49,31 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, Change, Leaf, Node, Step, ZeroGrad, reach, unseen
+from gradfix.autograd.graph import (
+    Backward,
+    InPlaceChange,
+    Leaf,
+    Node,
+    Step,
+    ZeroGrad,
+    begins_in_unseen_code,
+    reachable_nodes,
+)
 from gradfix.autograd.model_ledger import ledger_of
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
     calls_in,
-    carrying,
     consumers,
     detached_code,
     leading_to,
+    operands_reaching,
     steps,
 )
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression
-from gradfix.core.intent import doubt
+from gradfix.core.intent import uncertain_pair
 from gradfix.core.segments import call_method, enclosed
 from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
@@ -75,17 +84,17 @@ from gradfix.rules.edits import (
     names_bound,
     names_read,
     note,
-    offered,
     receiver,
     shown,
+    within_file,
 )
 from gradfix.rules.moving import called_again, moved_inside
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each second traversal of a freed graph that no other codemod explains."""
-    for entry in program.entries:
-        for run, event in entry.certain(used_twice, lambda f: f[1].site, raises=True):
+    for entry in program.entry_points:
+        for run, event in entry.certain_observations(used_twice, lambda f: f[1].site, raises=True):
             assert event.failure is not None and isinstance(event.failure.culprit, Backward)
             assert isinstance(event.site, ast.Call)
             first = event.failure.culprit
@@ -122,7 +131,7 @@ def find(program: Program) -> Iterator[Finding]:
                 message,
                 Span.of(event.site),
                 tuple(notes),
-                offered(_fixes(program, run, event)),
+                within_file(_fixes(program, run, event)),
                 event.failure.kind,
                 advice,
             )
@@ -153,7 +162,7 @@ def _of_a_network(run: Run, event: Backward) -> bool:
         return False
     assert event.failure is not None
     assert event.failure.node is not None
-    below = reach([(event.failure.node, True)])
+    below = reachable_nodes([(event.failure.node, True)])
     return any(leaf.label != "tensor" for node in below for leaf, _, _ in node.leaves)
 
 
@@ -196,7 +205,7 @@ def _recomputed(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     """What a loop, or a closure, walks again is computed in it: an optimizer moves what it is made of."""
     owned = {leaf for one in run.optimizers for leaf in one.state.owned()}
     assert event.failure is not None and event.failure.node is not None
-    below = reach([(event.failure.node, True)])
+    below = reachable_nodes([(event.failure.node, True)])
     if not any(leaf in owned for node in below for leaf, _, _ in node.leaves):
         return
     moved = moved_inside(program, event)
@@ -229,7 +238,7 @@ def _doubt(run: Run, group: list[Backward]) -> tuple[Backward | None, Backward] 
     ledger = ledger_of(run, group, steps(run))
     for second in ledger.calls:
         for first in ledger.calls[: second.index]:
-            found = doubt(ledger, first, second)
+            found = uncertain_pair(ledger, first, second)
             if found is not None:
                 pair = group[first.index], group[second.index]
                 if found.leaking is not None:
@@ -246,9 +255,13 @@ def _constant_there(leaking: Backward, other: Backward) -> bool:
     A return that the values are trained on is detached there, and the advantage is a part of it.
     """
     weights = {node for _, node in _uses(*_weighed(leaking, other))}
-    besides = (node.beside[1] for node in other.visited if node.beside is not None)
-    cuts = (value.cut[0] for value in besides if isinstance(value, Tensor) and value.cut is not None)
-    return any(not weights.isdisjoint(reach([(node, True)])) for node in cuts)
+    besides = (node.graphless_operand[1] for node in other.visited if node.graphless_operand is not None)
+    cuts = (
+        value.detached_from[0]
+        for value in besides
+        if isinstance(value, Tensor) and value.detached_from is not None
+    )
+    return any(not weights.isdisjoint(reachable_nodes([(node, True)])) for node in cuts)
 
 
 def _weighed(leaking: Backward, other: Backward) -> tuple[set[Node], set[Node]]:
@@ -277,7 +290,7 @@ def _separated(
     names, edits = detached
     rest = _before(leaking, (), {node for _, node in _uses(beside, shared)})
     what = f"detach {names}, which the other loss trains"
-    if not any(node.saves is not False for node in rest & shared):
+    if not any(node.raises_when_freed is not False for node in rest & shared):
         yield Fix(what, Effect.REPAIRS, tuple(edits), claim)
         return
     for how, joined in _joined(program, run, group):
@@ -304,7 +317,7 @@ def _cut_off(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     older = {n for n in event.visited if n.loops == event.loops[: len(n.loops)] and len(n.loops) <= before}
     trained = {leaf for o in run.optimizers for leaf in o.state.owned()}
     looked_at = {leaf for _, leaf in run.grad_reads} | run.differentiated
-    leaves = {leaf for n in reach([(n, True) for n in older]) for leaf, _, _ in n.leaves}
+    leaves = {leaf for n in reachable_nodes([(n, True) for n in older]) for leaf, _, _ in n.leaves}
     if not all(o.state.groups_known for o in run.optimizers) or leaves & (trained | looked_at):
         return
     found = _detached(program, event, event.visited.keys() - older, older)
@@ -344,7 +357,9 @@ def _together(run: Run, group: list[Backward]) -> bool:
     if len(owners[0]) > 1 or any(o != owners[0] for o in owners):
         return False
     first, last = group[0].serial, group[-1].serial
-    between = [e for e in run.events if first < e.serial < last and isinstance(e, (Step, ZeroGrad, Change))]
+    between = [
+        e for e in run.events if first < e.serial < last and isinstance(e, (Step, ZeroGrad, InPlaceChange))
+    ]
     return not between and not run.grad_read_between(first, last)
 
 
@@ -371,7 +386,7 @@ def _detached(
         (operand, Tensor(node)) for operand, node in _uses(within, beyond) if operand is not None
     ]
     calls = [call for call in calls_in(within) if call.leaves.isdisjoint(own)]
-    uses += [use for call in calls for use in carrying(call, set(beyond))]
+    uses += [use for call in calls for use in operands_reaching(call, set(beyond))]
     # Within the forward of a network it has another name, for another caller perhaps.
     here = program.function(event.site)
     edits: dict[Span, Edit] = {}
@@ -398,7 +413,7 @@ def _idle(run: Run, event: Backward) -> set[Node]:
     looked_at = {leaf for _, leaf in run.grad_reads} | run.differentiated
     if not taken or not all(o.state.groups_known for o in run.optimizers) or every & looked_at:
         return set()
-    if any(leaf.unknown_grad for leaf in every) or any(unseen(node) for node in event.visited):
+    if any(leaf.unknown_grad for leaf in every) or any(begins_in_unseen_code(node) for node in event.visited):
         return set()
     return event.visited.keys() - leading_to(event.visited, taken)
 
@@ -424,11 +439,13 @@ def _summed(program: Program, run: Run, group: list[Backward]) -> list[Edit] | N
         isinstance(s, ast.Expr) and s.value is b.site and b.accumulates and _only_retain(b.site)
         for s, b in zip(statements, group)
     )
-    if not plain or any(program.block(s) is not program.block(statements[0]) for s in statements):
+    if not plain or any(
+        program.suite_around(s) is not program.suite_around(statements[0]) for s in statements
+    ):
         return None
     if not _together(run, group):
         return None
-    block = program.block(statements[0])
+    block = program.suite_around(statements[0])
     inside = block[block.index(statements[0]) + 1 : block.index(statements[-1])]
     bound = {name for s in inside for name in names_bound(s)}
     if any(names_read(r) & bound for b in group[:-1] for r in b.receivers):

@@ -50,19 +50,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, Change
+from gradfix.autograd.graph import Backward, InPlaceChange
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.layers import INPLACE
 from gradfix.autograd.trace_queries import backwards
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Module
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, ReplaceExpression
 from gradfix.core.segments import call_method
 from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules.diagnosis import Diagnosis, diagnose
-from gradfix.rules.edits import insert, line, note, offered, receiver, shown
+from gradfix.rules.edits import insert, line, note, receiver, shown, within_file
 from gradfix.rules.out_of_place import bound_anew, out_of_place, renamed
 
 VIEWS = frozenset(
@@ -79,11 +79,11 @@ UNALTERED = ("Identity", "Dropout", "DropPath", "Flatten", "Sequential()")
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each backward that needs what was overwritten in the forward."""
-    for entry in program.entries:
-        for event in entry.certain(overwritten, lambda e: e.site, raises=True):
+    for entry in program.entry_points:
+        for event in entry.certain_observations(overwritten, lambda e: e.site, raises=True):
             assert event.failure is not None and event.failure.node is not None
             change, saver = event.failure.culprit, event.failure.node
-            assert isinstance(change, Change) and isinstance(event.site, ast.Call)
+            assert isinstance(change, InPlaceChange) and isinstance(event.site, ast.Call)
             # A layer that is called twice is laid down the second time as it was the first.
             again = saver.call is not None and saver.site is change.site
             saved = saver.call.site if again and saver.call is not None else saver.site
@@ -92,7 +92,7 @@ def find(program: Program) -> Iterator[Finding]:
             # The layers of a Sequential are all called where it is called.
             places = [(saved, "saved here for the backward")] if saved is not change.site else []
             places += [(change.site, "modified in place here"), (event.site, "needed here: autograd raises")]
-            fixes = offered(_fixes(program, event))
+            fixes = within_file(_fixes(program, event))
             if line(place) <= 0 or (line(change.site) <= 0 and not fixes):
                 continue  # It happens in another module, which is not to be told unless it is mended here.
             assert isinstance(place, (ast.expr, ast.stmt))
@@ -112,7 +112,7 @@ def overwritten(run: Run) -> dict[Hashable, Backward]:
     return {e.site: e for e in reversed(backwards(run)) if diagnose(run, e) is Diagnosis.OVERWRITTEN}
 
 
-def _made(change: Change) -> ast.Call | None:
+def _made(change: InPlaceChange) -> ast.Call | None:
     """The call that made the layer which changed something, if it stands in this file and says so there."""
     layer = change.layer
     if not isinstance(layer, Module) or not isinstance(layer.created, ast.Call) or line(layer.created) <= 0:
@@ -161,10 +161,14 @@ def _copied(program: Program, event: Backward) -> list[ast.expr]:
     for node in sorted((n for n, sure in event.visited.items() if sure), key=lambda n: n.serial):
         for number, (storage, version, leaf) in enumerate(node.saved):
             since = [c for c in storage.history[version:] if c.serial < event.serial]
-            if leaf is not None or not any(isinstance(change, Change) for change in since):
+            if leaf is not None or not any(isinstance(change, InPlaceChange) for change in since):
                 continue
-            named = node.named[number] if number < len(node.named) else node.site
-            if number < len(node.named) and (named is None or line(named) <= 0) and node.call is not None:
+            named = node.saved_expressions[number] if number < len(node.saved_expressions) else node.site
+            if (
+                number < len(node.saved_expressions)
+                and (named is None or line(named) <= 0)
+                and node.call is not None
+            ):
                 held = (e for e, value in node.call.operands if getattr(value, "storage", None) is storage)
                 named = next(held, None)
             if not isinstance(named, ast.expr) or line(named) <= 0:
@@ -173,24 +177,24 @@ def _copied(program: Program, event: Backward) -> list[ast.expr]:
     return list(found)
 
 
-def _changes(event: Backward, later: bool) -> list[Change]:
+def _changes(event: Backward, later: bool) -> list[InPlaceChange]:
     """What a backward stumbles over, or would once the first error is mended: one change in each place.
 
     ``later``: also what comes behind the first one that overwrites something. It matters where that one saves
     its own result.
     """
-    found: dict[ast.AST, Change] = {}
+    found: dict[ast.AST, InPlaceChange] = {}
     for node in sorted((n for n, sure in event.visited.items() if sure), key=lambda n: -n.serial):
         for storage, version, leaf in node.saved:
             since = [c for c in storage.history[version:] if c.serial < event.serial] if leaf is None else []
             for change in since if later else since[:1]:
-                if isinstance(change, Change):
+                if isinstance(change, InPlaceChange):
                     made = _made(change)
                     found.setdefault(change.site if made is None else made, change)
     return list(found.values())
 
 
-def _out_of_place(program: Program, change: Change) -> Edit | None:
+def _out_of_place(program: Program, change: InPlaceChange) -> Edit | None:
     """The edit that makes a new tensor of what is changed, where nothing else reads the old one."""
     made = _made(change)
     if made is None:
@@ -201,7 +205,7 @@ def _out_of_place(program: Program, change: Change) -> Edit | None:
     return RemoveArgument(Span.of(made), argument) if _only_results(program, made) else None
 
 
-def _rewritten(program: Program, change: Change) -> Edit | None:
+def _rewritten(program: Program, change: InPlaceChange) -> Edit | None:
     """The edit of a change that is written where it happens."""
     site = change.site
     statement = program.statement(site)
@@ -219,7 +223,7 @@ def _rewritten(program: Program, change: Change) -> Edit | None:
     return bound_anew(program, statement) if alone else None
 
 
-def _result_only(program: Program, change: Change, call: ast.Call) -> Edit | None:
+def _result_only(program: Program, change: InPlaceChange, call: ast.Call) -> Edit | None:
     """The edit of a call whose result is used, where that alone is."""
     name = last_name(call)
     argument = _inplace(call, name)
@@ -239,7 +243,7 @@ def _result_only(program: Program, change: Change, call: ast.Call) -> Edit | Non
 
 def _overwriters(program: Program) -> set[ast.AST]:
     """The calls of layers that work in place on what others may hold, and give that back."""
-    runs = (run for entry in program.entries for run in entry.runs)
+    runs = (run for entry in program.entry_points for run in entry.runs)
     return {call for run in runs for calls in run.overwriters.values() for call in calls}
 
 
@@ -247,7 +251,7 @@ def _only_results(program: Program, made: ast.Call) -> bool:
     """Whether nobody reads what a layer overwrites but through its results, wherever it is called."""
     overwriters = _overwriters(program)
     calls: dict[ast.AST, ast.expr | None] = {}
-    for run in (run for entry in program.entries for run in entry.runs):
+    for run in (run for entry in program.entry_points for run in entry.runs):
         for call, operand in run.overwriters.get(made, {}).items():
             calls[call] = operand if calls.get(call, operand) is operand else None
     statement = program.statement(made)
@@ -331,7 +335,7 @@ def _read_later(program: Program, statement: ast.stmt, name: str) -> bool:
     """Whether a variable may be read after a statement, before it is bound again."""
     at: ast.AST = statement
     for outer in program.ancestors(statement):
-        block = program.block(at) if isinstance(at, ast.stmt) else []
+        block = program.suite_around(at) if isinstance(at, ast.stmt) else []
         place = block.index(at) if at in block else 0
         following = block[place + 1 :]
         if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
@@ -361,7 +365,7 @@ def _alone(program: Program, statement: ast.stmt, name: str, overwriters: set[as
 
     What changes it in place on the way leaves it its memory.
     """
-    block = program.block(statement)
+    block = program.suite_around(statement)
     between: list[ast.stmt] = []
     for earlier in reversed(block[: block.index(statement)]):
         if isinstance(earlier, ast.AugAssign) and _binds(earlier.target, name):

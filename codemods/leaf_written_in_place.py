@@ -50,16 +50,24 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Change, Leaf, Node, reach
+from gradfix.autograd.graph import InPlaceChange, Leaf, Node, reachable_nodes
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import refused
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import SummaryTensor
 from gradfix.core.codemod import Claim, Effect, Enclose, Finding, Fix
 from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
-from gradfix.rules.edits import asking, line, not_asking, note, offered, shown, torch_name
+from gradfix.rules.edits import (
+    line,
+    note,
+    requires_grad_call,
+    shown,
+    torch_name,
+    within_file,
+    without_requires_grad,
+)
 from gradfix.rules.out_of_place import bound_anew, bound_at, held_by
 
 CALM = frozenset(
@@ -76,7 +84,7 @@ class Written:
     """A leaf that is written in place."""
 
     run: Run
-    change: Change
+    change: InPlaceChange
 
     @property
     def leaves(self) -> list[Leaf]:
@@ -89,8 +97,8 @@ class Written:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each write in place that autograd refuses, as what is written is a leaf."""
-    for entry in program.entries:
-        for written in entry.certain(leaves_written, lambda one: one.change.site, raises=True):
+    for entry in program.entry_points:
+        for written in entry.certain_observations(leaves_written, lambda one: one.change.site, raises=True):
             yield _finding(program, written)
 
 
@@ -113,7 +121,7 @@ def _finding(program: Program, written: Written) -> Finding:
         f"`{name}` requires grad, and is modified in place outside of `no_grad`",
         Span.of(site),
         tuple(notes),
-        offered(_fixes(program, written)),
+        within_file(_fixes(program, written)),
         "E4",
     )
 
@@ -151,9 +159,9 @@ def _fixes(program: Program, written: Written) -> Iterator[Fix]:
         if edit is not None and _own(program, written, target):
             yield Fix("compute a new tensor instead", Effect.REPAIRS, (edit,), claim)
         return
-    made = [asking(leaf) for leaf in written.leaves]
+    made = [requires_grad_call(leaf) for leaf in written.leaves]
     if isinstance(target, ast.Subscript) and written.change.sources and all(made):
-        edits = tuple(not_asking(program, call) for call in made if call is not None)
+        edits = tuple(without_requires_grad(program, call) for call in made if call is not None)
         yield Fix("create the tensor without `requires_grad=True`", Effect.REPAIRS, edits, claim)
 
 
@@ -203,7 +211,7 @@ def _without_graph(written: Written) -> bool:
     sources = written.change.sources
     if not sources:
         return True
-    nodes = reach([(one, True) for one in sources if isinstance(one, Node)])
+    nodes = reachable_nodes([(one, True) for one in sources if isinstance(one, Node)])
     leaves = {leaf for node in nodes for leaf, _, _ in node.leaves}
     leaves |= {one for one in sources if isinstance(one, Leaf)}
     optimizers = [one.state.owned() for one in written.run.optimizers]
@@ -283,7 +291,7 @@ def _calm(statement: ast.stmt) -> bool:
 
 def _last_like_it(program: Program, statement: ast.stmt, target: ast.expr) -> ast.stmt:
     """The last of the statements directly behind one that change weights as it does."""
-    block = program.block(statement)
+    block = program.suite_around(statement)
     last = statement
     for following in block[block.index(statement) + 1 :]:
         if following.lineno != following.end_lineno or not _calm(following):

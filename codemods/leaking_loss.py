@@ -48,24 +48,24 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, Storage, reach
+from gradfix.autograd.alternation import swapped
+from gradfix.autograd.graph import Backward, Leaf, ModuleCall, OptimizerState, Step, Storage, reachable_nodes
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     calls_in,
-    carrying,
     consumers,
     consuming_again,
     first_step,
-    holding,
+    operands_reaching,
+    passing_gradient_to,
     steps,
 )
-from gradfix.autograd.training_step import Program
-from gradfix.autograd.turns import swapped
 from gradfix.autograd.values import Tensor, Value, tensors_in
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
 from gradfix.core.span import Span
 from gradfix.rules import conditional_steps
-from gradfix.rules.edits import constructed, insert, note, offered, only_for, receiver, stepped
+from gradfix.rules.edits import constructed, insert, note, only_for, receiver, stepped, within_file
 
 
 class Leak(NamedTuple):
@@ -81,8 +81,8 @@ class Leak(NamedTuple):
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that consumes another optimizer's loss."""
-    for entry in program.entries:
-        for leak in entry.certain(leaks, lambda one: one.step.site, raises=False):
+    for entry in program.entry_points:
+        for leak in entry.certain_observations(leaks, lambda one: one.step.site, raises=False):
             yield _finding(program, leak)
 
 
@@ -145,8 +145,8 @@ def _passing_to(run: Run, event: Backward, mine: set[Leaf]) -> OptimizerState | 
         theirs = set(optimizer.owned())
         if theirs & mine:
             continue
-        targets = holding(event.visited, theirs)
-        if targets and any(carrying(call, targets) for call in _of(event, mine)):
+        targets = passing_gradient_to(event.visited, theirs)
+        if targets and any(operands_reaching(call, targets) for call in _of(event, mine)):
             return optimizer
     return None
 
@@ -172,7 +172,7 @@ def _judging(
     cut = {
         site
         for _, node, site in run.detached
-        if any(leaf in theirs for below in reach([(node, True)]) for leaf, _, _ in below.leaves)
+        if any(leaf in theirs for below in reachable_nodes([(node, True)]) for leaf, _, _ in below.leaves)
     }
     for event in own:
         for call in _of(event, mine):
@@ -202,7 +202,7 @@ def _finding(program: Program, leak: Leak) -> Finding:
         note(leak.own.site, f"the gradients of `{own}` are added to these"),
         note(leak.step.site, f"`{name}` uses the sum of both"),
     ]
-    fixes = offered(_cleared(program, leak))
+    fixes = within_file(_cleared(program, leak))
     if not fixes:
         choices = f"step `{name}` before this, or pass `inputs=` to this backward"
         notes.append(note(leak.foreign.site, choices))
@@ -215,7 +215,7 @@ def _cleared(program: Program, leak: Leak) -> Iterator[Fix]:
     """The gradients, cleared before the first of the optimizer's own losses is differentiated."""
     name = stepped(program, leak.step.optimizer, leak.own.site)
     claim = Claim(unchanged=constructed(leak.run, leak.meant_for))
-    at_once = conditional_steps.place(program, leak.own, leak.step) is True
+    at_once = conditional_steps.clearing_statement(program, leak.own, leak.step) is True
     if name is not None and at_once and leak.foreign.serial < leak.own.serial:
         edit = insert(program.statement(leak.own.site), "before", f"{name}.zero_grad()")
         yield Fix("clear the gradients of the other loss first", Effect.CHANGES, (edit,), claim)

@@ -47,12 +47,12 @@ from functools import cache
 
 from gradfix.autograd.graph import ModeChange, ModuleCall
 from gradfix.autograd.modes import depends_on_mode
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, calls_in
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
 from gradfix.core.span import Span
-from gradfix.rules.edits import insert, names_bound, names_read, network, note, offered, shown
+from gradfix.rules.edits import insert, names_bound, names_read, network, note, shown, within_file
 
 
 @dataclass(eq=False)
@@ -78,9 +78,9 @@ class Left:
 def find(program: Program) -> Iterator[Finding]:
     """Report each loop whose iterations leave networks in evaluation mode that the next iteration trains."""
     survey = cache(left_in_eval)
-    for entry in program.entries:
+    for entry in program.entry_points:
         seen = [left for run in entry.runs for left in survey(run).values()]
-        for left in entry.certain(
+        for left in entry.certain_observations(
             survey,
             lambda found: found.first,
             raises=False,
@@ -226,7 +226,7 @@ def _finding(program: Program, left: Left) -> Finding:
     ]
     message = f"{several} {goes} on training in eval mode: nothing calls `train()` after the evaluation"
     assert isinstance(left.first, ast.Call)
-    fixes = offered(_back_to_training(program, left))
+    fixes = within_file(_back_to_training(program, left))
     return Finding("left-in-eval-mode", message, Span.of(left.first), tuple(notes), fixes)
 
 

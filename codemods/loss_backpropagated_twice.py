@@ -39,13 +39,13 @@ from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.model_ledger import in_common, ledger_of, multiples_of
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, steps
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, RemoveStatement
 from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
-from gradfix.rules.edits import line, note, offered, receiver, retain_argument, stepped
+from gradfix.rules.edits import line, note, receiver, retain_argument, stepped, within_file
 
 
 class Twice(NamedTuple):
@@ -58,9 +58,13 @@ class Twice(NamedTuple):
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each loss that a step consumes twice."""
-    for entry in program.entries:
-        yield from (_finding(program, one) for one in entry.certain(raising, _second, raises=True))
-        yield from (_finding(program, one) for one in entry.certain(silent, _second, raises=False))
+    for entry in program.entry_points:
+        yield from (
+            _finding(program, one) for one in entry.certain_observations(raising, _second, raises=True)
+        )
+        yield from (
+            _finding(program, one) for one in entry.certain_observations(silent, _second, raises=False)
+        )
 
 
 def _second(found: Twice) -> ast.AST:
@@ -122,7 +126,7 @@ def _finding(program: Program, twice: Twice) -> Finding:
         who = stepped(program, step.optimizer) or "the optimizer"
         notes.append(note(step.site, f"`{who}` uses both"))
         before = f" before `{who}` steps"
-    fixes = offered(_dropped(program, twice))
+    fixes = within_file(_dropped(program, twice))
     assert isinstance(second.site, ast.Call)
     still = (
         f"with `{earlier}` still in it"
@@ -161,9 +165,9 @@ def _dropped(program: Program, twice: Twice) -> Iterator[Fix]:
     """Without the second of two equal statements that follow each other, or the one with the flag."""
     first, second, _ = twice
     statements = program.statement(first.site), program.statement(second.site)
-    block = program.block(statements[0])
+    block = program.suite_around(statements[0])
     alone = all(isinstance(s, ast.Expr) and s.value is b.site for s, b in zip(statements, twice[:2]))
-    if not alone or block is not program.block(statements[1]) or first.loops != second.loops:
+    if not alone or block is not program.suite_around(statements[1]) or first.loops != second.loops:
         return
     if block.index(statements[1]) != block.index(statements[0]) + 1:
         return

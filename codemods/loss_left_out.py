@@ -35,11 +35,11 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, Node, OptimizerState, reach
+from gradfix.autograd.graph import Backward, Node, OptimizerState, reachable_nodes
 from gradfix.autograd.model_ledger import SUMS, operation, summands, terms_of
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, first_step
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Finding
 from gradfix.core.span import Span
 from gradfix.rules.edits import line, note, receiver, shown
@@ -56,11 +56,11 @@ class LeftOut:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each sum of which a part is backpropagated without the rest."""
-    for entry in program.entries:
-        certain = list(entry.certain(left_out, lambda one: one.backward.site, raises=False))
+    for entry in program.entry_points:
+        certain = list(entry.certain_observations(left_out, lambda one: one.backward.site, raises=False))
         if not certain:
             continue
-        walked = {n.site for run in entry.every() for b in backwards(run) for n in b.visited}
+        walked = {n.site for run in entry.all_runs() for b in backwards(run) for n in b.visited}
         reported: set[ast.AST] = set()
         for one in certain:
             if one.left.site not in walked and one.whole.site not in walked and one.left.site not in reported:
@@ -89,7 +89,7 @@ def left_out(run: Run) -> dict[Hashable, LeftOut]:
         terms = summands(whole)
         if known is None:
             handed_out = [(node, True) for node in run.returned]
-            known = walked | run.escaped_since(-1) | set(reach(handed_out))
+            known = walked | run.escaped_since(-1) | set(reachable_nodes(handed_out))
         for backward, mine, optimizer in trained:
             if mine.keys().isdisjoint(terms) or backward.loops != whole.loops:
                 continue

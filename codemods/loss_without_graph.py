@@ -44,12 +44,12 @@ import ast
 from collections.abc import Iterator
 
 from gradfix.autograd.cuts import Graphless, graphless
-from gradfix.autograd.graph import Cut, Leaf
-from gradfix.autograd.training_step import Program
+from gradfix.autograd.graph import GraphEnd, Leaf
+from gradfix.autograd.program import Program
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression
 from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
-from gradfix.rules.edits import constructed, creating_graph, line, note, offered, receiver, shown, stepped
+from gradfix.rules.edits import constructed, creating_graph, line, note, receiver, shown, stepped, within_file
 
 ENDS = {
     "detach": "the graph of `{of}` ends here",
@@ -67,8 +67,8 @@ MAKING = frozenset("tensor as_tensor Tensor FloatTensor DoubleTensor HalfTensor 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each loss that is backpropagated and has no graph any more."""
-    for entry in program.entries:
-        for one in entry.certain(graphless, lambda one: one.backward.site, raises=False):
+    for entry in program.entry_points:
+        for one in entry.certain_observations(graphless, lambda one: one.backward.site, raises=False):
             yield _finding(program, one)
 
 
@@ -104,7 +104,7 @@ def _sites(one: Graphless) -> set[ast.AST]:
     return {site for cut in one.cuts for site in cut.sites}
 
 
-def _ending(program: Program, cut: Cut) -> str:
+def _ending(program: Program, cut: GraphEnd) -> str:
     if not cut.recorded:
         return "this is computed with gradients disabled"
     of = _operand(cut.site)
@@ -157,10 +157,10 @@ def _fixes(program: Program, one: Graphless) -> tuple[Fix, ...]:
         claim = Claim(unchanged=(), feeds=feeds, losses="rerouted")
     name = stepped(program, optimizer) or "the optimizer"
     words = f"let `{loss}` keep its graph, so that `{name}` gets gradients from it"
-    return offered([Fix(words, Effect.REPAIRS, tuple(edits), claim)])
+    return within_file([Fix(words, Effect.REPAIRS, tuple(edits), claim)])
 
 
-def _restored(program: Program, cut: Cut) -> list[Edit] | None:
+def _restored(program: Program, cut: GraphEnd) -> list[Edit] | None:
     """The edits by which a graph goes on where it ended; None where more than one remedy is at hand."""
     if not cut.recorded:
         return None
@@ -168,7 +168,7 @@ def _restored(program: Program, cut: Cut) -> list[Edit] | None:
     for site in cut.sites:
         if line(site) <= 0 or not isinstance(site, ast.expr):
             return None
-        text = _going_on(program, site, code, cut.listed)
+        text = _going_on(program, site, code, cut.from_list)
         if text is None:
             return None
         code[site] = text

@@ -54,24 +54,24 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gradfix.autograd.graph import Backward, Clip, Leaf, LoopContext, OptimizerState, Step, Unscale, ZeroGrad
+from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, between, of_kind, steps, zeros
-from gradfix.autograd.training_step import Elsewhere, Program
+from gradfix.autograd.trace_queries import backwards, between, gradient_clears, of_kind, steps
 from gradfix.autograd.values import Optimizer
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
 from gradfix.core.span import Span
 from gradfix.rules.edits import (
-    alone,
     constructed,
     insert,
     move,
     names_bound,
     names_read,
     note,
-    offered,
     receiver,
     shown,
     stepped,
+    with_lone_condition,
+    within_file,
 )
 
 When = Literal["before", "after", "scaled"]
@@ -99,10 +99,12 @@ class Ineffective:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each clipping that comes at the wrong time."""
-    for entry in program.entries:
-        for one in entry.certain(without_effect, lambda c: c.clip.site, raises=False, repeated=_clips):
+    for entry in program.entry_points:
+        for one in entry.certain_observations(
+            without_effect, lambda c: c.clip.site, raises=False, repeated=_clips
+        ):
             yield _finding(program, one)
-        for one in entry.certain(
+        for one in entry.certain_observations(
             still_scaled, lambda c: c.clip.site, raises=False, repeated=_clips, besides=_unscaled
         ):
             yield _finding(program, one)
@@ -219,7 +221,7 @@ def _dropped(run: Run, leaf: Leaf, backward: Backward, until: float = math.inf, 
     """Whether what a backward has given to a parameter is cleared before some moment."""
     return any(
         backward in zero.dropped.get(leaf, ()) or (_all(run, zero) and backward.serial < zero.serial)
-        for zero in between(zeros(run), since, until)
+        for zero in between(gradient_clears(run), since, until)
     )
 
 
@@ -253,7 +255,7 @@ def _pending(run: Run, clip: Clip, held: Held) -> bool:
     """
     loops = _loops(run, clip)
     first = next((s.serial for s in steps(run) if s.loops == loops), 0)
-    fresh = [z for z in zeros(run) if z.loops == loops and z.serial < first]
+    fresh = [z for z in gradient_clears(run) if z.loops == loops and z.serial < first]
     return any(
         not _dropped(run, leaf, backward, since=clip.serial)
         for leaf, entries in held.items()
@@ -367,7 +369,7 @@ def _finding(program: Program, one: Ineffective) -> Finding:
     with suppress(Elsewhere):
         edits, words = _edits(program, one)
         if edits:
-            fixes = offered([Fix(words, Effect.CHANGES, edits, claim)])
+            fixes = within_file([Fix(words, Effect.CHANGES, edits, claim)])
     return Finding("misplaced-clipping", message, Span.of(one.clip.site), tuple(notes), fixes)
 
 
@@ -400,7 +402,7 @@ def _unit(program: Program, one: Ineffective, statement: ast.stmt) -> ast.stmt:
     """What clips, with the condition that holds it alone, and the loop over all parameters."""
     iterations = {loop for loop, _ in _loops(one.run, one.clip)}
     while True:
-        unit = alone(program, statement)
+        unit = with_lone_condition(program, statement)
         outer = program.parent(unit)
         if not isinstance(outer, ast.For) or outer in iterations or outer.orelse or outer.body != [unit]:
             return unit

@@ -51,34 +51,34 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, Clip, Event, Leaf, LoopContext, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
-    adding_up,
+    accumulated_leaves,
     backwards,
     calls_in,
-    carrying,
     consuming_again,
     first_step,
-    holding,
-    meant,
+    gradient_clears,
+    has_uncleared_step,
+    leaves_gradients_for,
     of_kind,
-    owner,
+    operands_reaching,
+    optimizer_of_loss,
+    passing_gradient_to,
     steps,
-    taking,
-    uncleared,
+    steps_using,
     undifferentiated,
-    zeros,
 )
 from gradfix.autograd.trace_queries import between as in_between
-from gradfix.autograd.training_step import Program
-from gradfix.autograd.turns import misdirected
 from gradfix.autograd.values import Module, Optimizer
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement
 from gradfix.core.span import Span
 from gradfix.core.syntax import LOOPS
 from gradfix.rules import conditional_steps
-from gradfix.rules.edits import clearing_place, insert, move, note, offered, receiver, stepped
+from gradfix.rules.edits import clearing_place, insert, move, note, receiver, stepped, within_file
 
 
 @dataclass(eq=False)
@@ -113,18 +113,20 @@ class Misplaced:
 def find(program: Program) -> Iterator[Finding]:
     """Report each clearing of gradients that comes too late, too early or too rarely."""
     found: dict[ast.AST, Misplaced] = {}
-    for entry in program.entries:
+    for entry in program.entry_points:
         for observe in (between, dirtied, too_rarely):
-            repeated = uncleared if observe is too_rarely else None
-            for one in entry.certain(observe, _anchor, raises=False, repeated=repeated, besides=_adding_up):
+            repeated = has_uncleared_step if observe is too_rarely else None
+            for one in entry.certain_observations(
+                observe, _anchor, raises=False, repeated=repeated, besides=_adding_up
+            ):
                 if not (repeated and conditional_steps.cleared_otherwise(entry, one.step)):
                     found.setdefault(one.place, one)
-    for entry in program.entries:
+    for entry in program.entry_points:
         if not any(
             one.doubtful(program) for run in entry.runs for one in iterations_thrown_away(run).values()
         ):
             continue  # Each iteration has a step of its own, and no further run has to be made.
-        every = entry.certain(
+        every = entry.certain_observations(
             iterations_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
         )
         for thrown in every:
@@ -196,7 +198,7 @@ class _Thrown:
         if len(step.loops) < len(self.backward.loops):
             loop, _ = self.backward.loops[-1]
             return step if not self._measured(program, loop) and _goes_through_all(loop) else None
-        place = conditional_steps.place(program, self.backward, step)
+        place = conditional_steps.clearing_statement(program, self.backward, step)
         return step if isinstance(place, ast.stmt) and not self._measured(program, place) else None
 
     def _measured(self, program: Program, but: ast.AST) -> bool:
@@ -220,7 +222,7 @@ def iterations_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
         between_iterations = [_clearings(run, *pair) for pair in itertools.pairwise(iterations)]
         loop = iterations[0].loops[-1][0]
         around = [s for s in steps(run) if any(at is loop for at, _ in s.loops)]
-        taken = [s for s in taking(run, iterations) if _consumes_one(s, iterations)]
+        taken = [s for s in steps_using(run, iterations) if _consumes_one(s, iterations)]
         clips = [
             c for c in of_kind(run, Clip) if any(b in held for held in c.held.values() for b in iterations)
         ]
@@ -268,7 +270,7 @@ def _clearings(run: Run, one: Backward, following: Backward) -> dict[ast.AST, Ze
     within."""
     return {
         zero.site: zero
-        for zero in in_between(zeros(run), one.serial, following.serial)
+        for zero in in_between(gradient_clears(run), one.serial, following.serial)
         if zero.loops in (one.loops, following.loops) and not one.reached.keys().isdisjoint(zero.leaves)
     }
 
@@ -289,7 +291,7 @@ def _cleared_behind(run: Run, step: Step, but: ZeroGrad) -> bool:
     """Whether something else than one clearing clears for a step behind it, in the same iteration."""
     return any(
         z.site is not but.site and z.loops == step.loops and set(z.leaves) >= step.consumed.keys()
-        for z in in_between(zeros(run), step.serial)
+        for z in in_between(gradient_clears(run), step.serial)
     )
 
 
@@ -302,30 +304,30 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
     refuted: set[Hashable] = set()
     for step in steps(run):
         optimizer = step.optimizer
-        if step.doubtful or not optimizer.groups_known or not step.empty:
+        if step.doubtful or not optimizer.groups_known or not step.without_gradient:
             refuted.add(step.site)
             continue
         if _backward_comes_later(run, step):
             refuted.add(step.site)  # what is misplaced is the step: see step-before-backward
             continue
         previous = max((s.serial for s in optimizer.steps if s.serial < step.serial), default=0)
-        cleared = [z for z in zeros(run) if previous < z.serial < step.serial]
+        cleared = [z for z in gradient_clears(run) if previous < z.serial < step.serial]
         lost = [
             (z, b)
             for z in cleared
             for leaf, d in z.dropped.items()
-            if leaf in step.empty
+            if leaf in step.without_gradient
             for b, c in d.items()
             if not c.consumed
             and b.serial > previous
             and b.loops[: len(step.loops)] == step.loops == z.loops
-            and (c.certain or optimizer.external or meant(run, b, optimizer))
+            and (c.certain or optimizer.external or leaves_gradients_for(run, b, optimizer))
         ]
         if lost and (not step.consumed or _never_trained(optimizer, lost[-1][0])):
             zero = lost[-1][0]
             dropped = [b for z, b in lost if z is zero]
             # A loss that another optimizer has stepped on has only left some of its gradients here.
-            own = [b for b in dropped if owner(run, b) in (None, optimizer)]
+            own = [b for b in dropped if optimizer_of_loss(run, b) in (None, optimizer)]
             if not own and (
                 any(b.loops == step.loops and zero.serial < b.serial < step.serial for b in backwards(run))
                 or undifferentiated(run, step, set(optimizer.owned()), previous) is not None
@@ -360,7 +362,7 @@ def _backward_comes_later(run: Run, step: Step) -> bool:
         later.serial > step.serial
         and later.loops == step.loops
         and mine & set(later.reached)
-        and owner(run, later) is None
+        and optimizer_of_loss(run, later) is None
         for later in backwards(run)
     )
 
@@ -389,11 +391,11 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
         return None
     mine = set(step.optimizer.owned())
     consumed = {b: sure for d in step.consumed.values() for b, (sure, _) in d.items()}
-    own = [b for b in consumed if owner(run, b) is step.optimizer]
+    own = [b for b in consumed if optimizer_of_loss(run, b) is step.optimizer]
     if any(b.loops != step.loops for b in own):
         return None  # What has accumulated over several iterations would be cleared with the rest.
     for dirt, sure in consumed.items():
-        other = owner(run, dirt)
+        other = optimizer_of_loss(run, dirt)
         if not sure or other is None or other is step.optimizer or not own or not _around(dirt, step):
             continue
         needed = min(own, key=lambda b: b.serial)
@@ -406,7 +408,9 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
         if spilled and (dirt.loops == needed.loops or not _cleared_unused(run, needed, other, spilled)):
             continue  # Both may be trained on both losses, or one of them on what both leave in an iteration.
         clearing = [
-            z for z in zeros(run) if _alongside(z, step) and z.serial < dirt.serial and set(z.leaves) & mine
+            z
+            for z in gradient_clears(run)
+            if _alongside(z, step) and z.serial < dirt.serial and set(z.leaves) & mine
         ]
         if clearing:
             return Misplaced(clearing[-1], needed, step, Effect.CHANGES, dirt=dirt)
@@ -417,7 +421,7 @@ def _cleared_unused(run: Run, backward: Backward, other: OptimizerState, leaves:
     """Whether what a backward leaves in another optimizer's parameters is cleared before that one steps."""
     following = (s.serial for s in steps(run) if s.optimizer is other and s.serial > backward.serial)
     end = next(following, math.inf)
-    cleared = {leaf for z in zeros(run) if backward.serial < z.serial < end for leaf in z.leaves}
+    cleared = {leaf for z in gradient_clears(run) if backward.serial < z.serial < end for leaf in z.leaves}
     return end == math.inf or leaves <= cleared
 
 
@@ -444,9 +448,9 @@ def _right_behind_another(run: Run, step: Step) -> bool:
 
 def _passes_through(dirt: Backward, mine: set[Leaf], theirs: set[Leaf]) -> bool:
     """Whether a loss runs through a network of ``mine`` on its way to one of ``theirs``."""
-    targets = holding(dirt.visited, theirs)
+    targets = passing_gradient_to(dirt.visited, theirs)
     calls = (c for c in calls_in(dirt.visited) if c.leaves & mine and not c.leaves & theirs)
-    return any(carrying(call, targets) for call in calls)
+    return any(operands_reaching(call, targets) for call in calls)
 
 
 def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
@@ -455,10 +459,10 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
     for step, fresh in consuming_again(run):
         if _same_graph(step, fresh) or misdirected(run, step) is not None:
             continue  # Another graph is to be computed, or another optimizer to step.
-        clearing = [z for z in zeros(run) if set(z.leaves) & set(step.optimizer.owned())]
+        clearing = [z for z in gradient_clears(run) if set(z.leaves) & set(step.optimizer.owned())]
         # Where networks are cleared one by one, those count that clear what adds up.
-        again = adding_up(step)
-        if any(not again.isdisjoint(z.let_go) for z in zeros(run)):
+        again = accumulated_leaves(step)
+        if any(not again.isdisjoint(z.unshared) for z in gradient_clears(run)):
             continue  # Letting go of what is lent clears nothing, however often: see missing-zero-grad.
         clearing = [z for z in clearing if not again.isdisjoint(z.leaves)] or clearing
         before = [z for z in clearing if z.serial < fresh.serial]
@@ -481,7 +485,7 @@ def _same_graph(step: Step, fresh: Backward) -> bool:
 
     Its weights have moved since, so that it is the forward which is misplaced, and not the clearing.
     """
-    kept = {node for node in fresh.visited if node.saves is not False}
+    kept = {node for node in fresh.visited if node.raises_when_freed is not False}
     return any(
         before and backward.loops != fresh.loops and not kept.isdisjoint(backward.visited)
         for held in step.consumed.values()
@@ -491,7 +495,7 @@ def _same_graph(step: Step, fresh: Backward) -> bool:
 
 def _never_steps(run: Run, backward: Backward) -> ZeroGrad | None:
     """The clearing of an optimizer that never steps, and that a backward computes gradients for."""
-    for zero in zeros(run):
+    for zero in gradient_clears(run):
         if isinstance(zero.target, Optimizer) and not zero.target.state.steps and _here(zero.site):
             if any(backward.reached.get(leaf) for leaf in zero.target.state.owned()):
                 return zero
@@ -582,7 +586,7 @@ def _finding(program: Program, one: Misplaced) -> Finding:
         message,
         Span.of(one.place),
         tuple(notes),
-        offered(_fixes(program, one, name)),
+        within_file(_fixes(program, one, name)),
     )
 
 
@@ -614,7 +618,7 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
 
 def _once_for_all(program: Program, one: Misplaced, thrown: _Thrown) -> Iterator[Fix]:
     """The clearing of each iteration goes, where there is one behind the step, or else moves there."""
-    target = conditional_steps.place(program, one.backward, one.step)
+    target = conditional_steps.clearing_statement(program, one.backward, one.step)
     if not isinstance(target, ast.stmt) or not _here(one.zero.site) or not _movable(program, one, target):
         return
     zero = program.statement(one.zero.site)
@@ -672,5 +676,5 @@ def _moved(program: Program, one: Misplaced, target: ast.stmt, claim: Claim) -> 
 
 
 def _adjacent(program: Program, first: ast.stmt, second: ast.stmt) -> bool:
-    block = program.block(first)
+    block = program.suite_around(first)
     return second in block and block.index(second) == block.index(first) + 1

@@ -35,14 +35,14 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Step, Update
+from gradfix.autograd.graph import ScalerUpdate, Step
+from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import of_kind, steps
-from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.autograd.values import Scaler
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
-from gradfix.rules.edits import insert, note, offered, shown
+from gradfix.rules.edits import insert, note, shown, within_file
 
 RAISED = "step() has already been called since the last update()"
 
@@ -61,8 +61,10 @@ class Outdated:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each scaler that steps again and again without an update."""
-    for entry in program.entries:
-        for one in entry.certain(not_updated, lambda o: o.first.site, raises=False, repeated=_scales):
+    for entry in program.entry_points:
+        for one in entry.certain_observations(
+            not_updated, lambda o: o.first.site, raises=False, repeated=_scales
+        ):
             yield _finding(program, one)
 
 
@@ -73,8 +75,8 @@ def _scales(run: Run) -> bool:
 def not_updated(run: Run) -> dict[Hashable, Outdated]:
     """Steps through a scaler after which it steps the same optimizer again, with no update in between."""
     found: dict[Hashable, Outdated] = {}
-    updates: dict[object, list[Update]] = {}
-    for update in of_kind(run, Update):
+    updates: dict[object, list[ScalerUpdate]] = {}
+    for update in of_kind(run, ScalerUpdate):
         updates.setdefault(update.scaler, []).append(update)
     scaling = [s for s in steps(run) if s.scaler is not None and _is_scaler(run, s)]
     reported: set[object] = set()
@@ -121,7 +123,9 @@ def _fixes(program: Program, one: Outdated, name: str) -> tuple[Fix, ...]:
         first, last = program.statement(one.first.site), program.statement(one.last.site)
     except Elsewhere:
         return ()
-    if last not in program.block(first) or name == "the scaler":
+    if last not in program.suite_around(first) or name == "the scaler":
         return ()
     edit = insert(last, "after", f"{name}.update()")
-    return offered([Fix("call `update()` in every iteration", Effect.REPAIRS, (edit,), Claim(stops=RAISED))])
+    return within_file(
+        [Fix("call `update()` in every iteration", Effect.REPAIRS, (edit,), Claim(stops=RAISED))]
+    )

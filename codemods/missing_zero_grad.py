@@ -50,10 +50,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, HandStep, Step
+from gradfix.autograd.graph import Backward, ManualStep, Step
+from gradfix.autograd.program import EntryPoint, Program
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import adding_up, calls_in, consuming_again, of_kind, uncleared, zeros
-from gradfix.autograd.training_step import EntryPoint, Program
+from gradfix.autograd.trace_queries import (
+    accumulated_leaves,
+    calls_in,
+    consuming_again,
+    gradient_clears,
+    has_uncleared_step,
+    of_kind,
+)
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
 from gradfix.rules.conditional_steps import cleared_otherwise
@@ -67,8 +74,10 @@ def find(program: Program) -> Iterator[Finding]:
 
 
 def _by_optimizers(program: Program) -> Iterator[Finding]:
-    for entry in program.entries:
-        found = entry.certain(never_cleared, lambda f: f[0].site, raises=False, repeated=uncleared)
+    for entry in program.entry_points:
+        found = entry.certain_observations(
+            never_cleared, lambda f: f[0].site, raises=False, repeated=has_uncleared_step
+        )
         for step, backward, whole in found:
             if cleared_otherwise(entry, step):
                 continue
@@ -80,8 +89,8 @@ def _by_optimizers(program: Program) -> Iterator[Finding]:
                 note(step.site, "every step uses the whole sum"),
             ]
             lent = _let_go(entry, step)
-            if any(leaf.borrowed for leaf in step.consumed):
-                fixes = _clear_lender(program, backward)
+            if any(leaf.grad_is_copy for leaf in step.consumed):
+                fixes = _clear_grad_source(program, backward)
             elif lent:
                 fixes = _clear_in_place(program, lent)
                 notes += [
@@ -103,12 +112,12 @@ def _by_optimizers(program: Program) -> Iterator[Finding]:
 
 def _by_hand(program: Program) -> Iterator[Finding]:
     """Report each backward of a loop whose gradients move parameters by hand, and are never cleared."""
-    for entry in program.entries:
-        found = entry.certain(
+    for entry in program.entry_points:
+        found = entry.certain_observations(
             moved_by_sums,
             lambda f: f[0].site,
             raises=False,
-            repeated=lambda run: bool(of_kind(run, HandStep)),
+            repeated=lambda run: bool(of_kind(run, ManualStep)),
         )
         for backward, moves in found:
             names = [_moved(program, move.site) for move in moves]
@@ -127,14 +136,14 @@ def _by_hand(program: Program) -> Iterator[Finding]:
             )
 
 
-def moved_by_sums(run: Run) -> dict[Hashable, tuple[Backward, list[HandStep]]]:
+def moved_by_sums(run: Run) -> dict[Hashable, tuple[Backward, list[ManualStep]]]:
     """Backwards after which parameters that no optimizer owns are moved by what has moved them before."""
     if run.external_optimizers or any(not one.state.groups_known for one in run.optimizers):
         return {}
     kept = {leaf for one in run.optimizers for leaf in one.state.owned()}
-    kept |= {leaf for z in zeros(run) for leaf in z.leaves}
-    found: dict[Hashable, tuple[Backward, list[HandStep]]] = {}
-    for move in of_kind(run, HandStep):
+    kept |= {leaf for z in gradient_clears(run) for leaf in z.leaves}
+    found: dict[Hashable, tuple[Backward, list[ManualStep]]] = {}
+    for move in of_kind(run, ManualStep):
         for leaf, consumed in move.consumed.items():
             again = any(sure and before for sure, before in consumed.values())
             fresh = [b for b, (sure, before) in consumed.items() if sure and not before]
@@ -155,7 +164,7 @@ def _moved(program: Program, site: ast.AST) -> str | None:
     return program.segment(target) if isinstance(target, (ast.Name, ast.Attribute)) else None
 
 
-def _clear_moved(program: Program, moves: list[HandStep], names: list[str | None]) -> tuple[Fix, ...]:
+def _clear_moved(program: Program, moves: list[ManualStep], names: list[str | None]) -> tuple[Fix, ...]:
     """Drop each gradient directly behind the statement that has used it."""
     edits = [
         insert(program.statement(move.site), "after", f"{name}.grad = None")
@@ -189,11 +198,16 @@ def _clear(program: Program, backward: Backward, step: Step, name: str | None) -
 def _let_go(entry: EntryPoint, step: Step) -> list[ast.Call]:
     """Where parameters that the step moves lose gradients of another network, which keeps them."""
     owned = step.optimizer.owned()
-    places = (z.site for run in entry.runs for z in zeros(run) if any(leaf in z.let_go for leaf in owned))
+    places = (
+        z.site
+        for run in entry.runs
+        for z in gradient_clears(run)
+        if any(leaf in z.unshared for leaf in owned)
+    )
     return [site for site in dict.fromkeys(places) if isinstance(site, ast.Call) and site.lineno > 0]
 
 
-def _clear_lender(program: Program, backward: Backward) -> tuple[Fix, ...]:
+def _clear_grad_source(program: Program, backward: Backward) -> tuple[Fix, ...]:
     """Clear the network that computes the gradients of which another one is given copies."""
     here = program.function(backward.site)
     for call in calls_in(backward.visited):
@@ -216,11 +230,11 @@ def _clear_in_place(program: Program, sites: list[ast.Call]) -> tuple[Fix, ...]:
 
 def never_cleared(run: Run) -> dict[Hashable, tuple[Step, Backward, bool]]:
     """Steps that consume gradients again which nothing clears, with whether that is so of all of them."""
-    let_go = {leaf for z in zeros(run) for leaf in z.let_go}
-    cleared = {leaf for z in zeros(run) for leaf in z.leaves} - let_go
+    let_go = {leaf for z in gradient_clears(run) for leaf in z.unshared}
+    cleared = {leaf for z in gradient_clears(run) for leaf in z.leaves} - let_go
     found: dict[Hashable, tuple[Step, Backward, bool]] = {}
     for step, fresh in consuming_again(run):
         whole = cleared.isdisjoint(step.consumed)
-        if whole or adding_up(step) - cleared:
+        if whole or accumulated_leaves(step) - cleared:
             found[step.site] = step, fresh, whole
     return found

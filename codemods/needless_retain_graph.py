@@ -43,11 +43,11 @@ import math
 import re
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.graph import Backward, Leaf, Node, Step, reach
+from gradfix.autograd.graph import Backward, Leaf, Node, Step, reachable_nodes
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, between, steps
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, tensors_in
 from gradfix.core.codemod import Effect, Finding, Fix, Severity
 from gradfix.core.span import Span
@@ -58,8 +58,10 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each `retain_graph=True` that is proved to be needless."""
     # Most files hold no such flag, and need not be gone through.
     lasting = "retain_" in program.text and not _renews(program.tree)
-    for entry in program.entries:
-        for event in entry.certain(lambda run: needless(run, lasting), lambda e: e.site, raises=False):
+    for entry in program.entry_points:
+        for event in entry.certain_observations(
+            lambda run: needless(run, lasting), lambda e: e.site, raises=False
+        ):
             assert isinstance(event.site, ast.Call)
             severity = None if _held(program, event) else Severity.INFO
             yield Finding(
@@ -96,18 +98,20 @@ def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:
     every = list(backwards(run))
     if not any(event.retain is True for event in every):
         return {}  # All that follows is about the flag, and goes through every graph.
-    returned = {node: set(reach([(node, True)])) for node in run.returned}
+    returned = {node: set(reachable_nodes([(node, True)])) for node in run.returned}
     stateless = {_call(node) for node in _stateless(every)}
     if lasting:
         stateless |= _outdated(run, every)
     for number, event in enumerate(every):
-        if event.retain is not True or event.creates or retain_argument(event.site) is None:
+        if event.retain is not True or event.create_graph or retain_argument(event.site) is None:
             continue
-        kept = {node for node in event.visited if node.saves is not False}
+        kept = {node for node in event.visited if node.raises_when_freed is not False}
         moved = _moved(run, event)
         useless = bool(moved) and moved.issuperset(event.reached)
         unseen = {node for node in event.visited if node.opaque and _call(node) not in stateless}
-        vague = not all(_followed(event, run.inside).values()) or (bool(event.loops) and bool(unseen))
+        vague = not all(_followed(event, run.called_from_outside).values()) or (
+            bool(event.loops) and bool(unseen)
+        )
         needed = (
             not event.certain
             or not event.roots
@@ -143,7 +147,7 @@ def _kept_in_a_list(run: Run, event: Backward, kept: set[Node]) -> bool:
         for name, value in carried.items():
             if isinstance(value, Sequence) and _takes_from(loop, name):
                 roots = [(tensor.node, True) for tensor in tensors_in(value) if tensor.node is not None]
-                if not kept.isdisjoint(reach(roots)):
+                if not kept.isdisjoint(reachable_nodes(roots)):
                     return True
     return False
 
@@ -228,7 +232,7 @@ def _stateless(every: list[Backward]) -> set[Node]:
             if node.leaves
             if all(before.get(leaf, node.serial) < node.serial for leaf, _, _ in node.leaves)
         )
-        if event.retain is False and event.creates is False and event.certain and event.failure is None:
+        if event.retain is False and event.create_graph is False and event.certain and event.failure is None:
             for node in unseen:
                 for leaf, _, _ in node.leaves:
                     before[leaf] = min(before.get(leaf, node.serial), node.serial)
@@ -281,7 +285,7 @@ def _outdated(run: Run, every: list[Backward]) -> set[tuple[ast.AST, frozenset[L
                     continue
                 held = {
                     leaf
-                    for at in reach([(first, True)])
+                    for at in reachable_nodes([(first, True)])
                     for leaf, _, _ in at.leaves
                     if leaf.requires is not False
                 }
@@ -307,7 +311,7 @@ def _spent(run: Run, event: Backward, unseen: set[Node], moved: set[Leaf]) -> bo
     operation", with the flag as without it, if the steps move every parameter that is in it. Data that a
     penalty differentiates by is no parameter, and made anew for each.
     """
-    held = reach([(node, True) for node in event.visited if node in unseen or node.foreign])
+    held = reachable_nodes([(node, True) for node in event.visited if node in unseen or node.foreign])
     leaves = {leaf for node in held for leaf, _, _ in node.leaves if leaf.requires is not False}
     asked = {leaf for other in backwards(run) if not other.accumulates for leaf in other.reached}
     owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}

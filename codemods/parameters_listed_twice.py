@@ -35,13 +35,13 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Overlap
+from gradfix.autograd.graph import DuplicateParameters
+from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import of_kind
-from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, RemoveArgument, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import line, note, offered, shown
+from gradfix.rules.edits import line, note, shown, within_file
 
 ASKS = ("parameters", "named_parameters")
 
@@ -49,14 +49,14 @@ ASKS = ("parameters", "named_parameters")
 class Twice(NamedTuple):
     """An optimizer with a network that it has twice, and whether all networks that are run have one."""
 
-    event: Overlap
+    event: DuplicateParameters
     complete: bool
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer that is given parameters twice."""
-    for entry in program.entries:
-        for one in entry.certain(overlapping, lambda t: t.event.site, raises=False):
+    for entry in program.entry_points:
+        for one in entry.certain_observations(overlapping, lambda t: t.event.site, raises=False):
             asked = _asked(program, one.event)
             if asked is not None:
                 yield _finding(program, one, *asked)
@@ -64,7 +64,7 @@ def find(program: Program) -> Iterator[Finding]:
 
 def overlapping(run: Run) -> dict[Hashable, Twice]:
     """By place: the optimizers that are given parameters twice."""
-    events = of_kind(run, Overlap)
+    events = of_kind(run, DuplicateParameters)
     if not events:
         return {}
     owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
@@ -72,10 +72,10 @@ def overlapping(run: Run) -> dict[Hashable, Twice]:
     return {event.site: Twice(event, complete) for event in reversed(events)}
 
 
-def _asked(program: Program, event: Overlap) -> tuple[ast.Call, ast.Call] | None:
+def _asked(program: Program, event: DuplicateParameters) -> tuple[ast.Call, ast.Call] | None:
     """Where one network is asked twice for its parameters, or a network and a part of it."""
     site = event.site
-    if not isinstance(site, ast.Call) or line(site) <= 0 or event.optimizer.wholes is None:
+    if not isinstance(site, ast.Call) or line(site) <= 0 or event.optimizer.whole_networks is None:
         return None
     given = site.args[0] if site.args else next((k.value for k in site.keywords if k.arg == "params"), None)
     if isinstance(given, ast.Name):
@@ -88,7 +88,7 @@ def _asked(program: Program, event: Overlap) -> tuple[ast.Call, ast.Call] | None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ASKS
     ]
     asking.sort(key=lambda node: (node.lineno, node.col_offset))
-    if len(asking) != len(event.optimizer.wholes):
+    if len(asking) != len(event.optimizer.whole_networks):
         return None
     first, second = asking[event.first], asking[event.second]
     names = [ast.unparse(call.func.value) for call in (first, second) if isinstance(call.func, ast.Attribute)]
@@ -135,7 +135,7 @@ def _finding(program: Program, one: Twice, first: ast.Call, second: ast.Call) ->
         f"the parameters of `{which}` are given to an optimizer twice: {result}",
         Span.of(second),
         tuple(notes),
-        offered(_fixes(program, one, first, second)) if exact and one.complete else (),
+        within_file(_fixes(program, one, first, second)) if exact and one.complete else (),
         advice="" if exact else f"leave the parameters of `{which}` out of the other group",
     )
 

@@ -37,13 +37,13 @@ import ast
 from collections.abc import Iterator
 
 from gradfix.autograd.graph import ZeroGrad
+from gradfix.autograd.program import EntryPoint, Program
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, steps, zeros
-from gradfix.autograd.training_step import EntryPoint, Program
+from gradfix.autograd.trace_queries import backwards, gradient_clears, steps
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Severity
 from gradfix.core.span import Span
-from gradfix.rules.accumulation import Waiting, counts_from_start, waiting
-from gradfix.rules.edits import line, note, offered, stepped
+from gradfix.rules.accumulation import DelayedStep, counts_from_start, delayed_steps
+from gradfix.rules.edits import line, note, stepped, within_file
 
 LOOPS = (ast.For, ast.While)
 
@@ -51,8 +51,8 @@ LOOPS = (ast.For, ast.While)
 def find(program: Program) -> Iterator[Finding]:
     """Report each loop whose last gradients wait for the next one."""
     reported: set[ast.AST] = set()
-    for entry in program.entries:
-        for one in waiting(program, entry.usual):
+    for entry in program.entry_points:
+        for one in delayed_steps(program, entry.run_without_options):
             if one.step.site in reported or not _leaks(entry, one):
                 continue
             rest = _rest(one)
@@ -61,7 +61,7 @@ def find(program: Program) -> Iterator[Finding]:
                 yield _finding(program, one, rest)
 
 
-def _leaks(entry: EntryPoint, one: Waiting) -> bool:
+def _leaks(entry: EntryPoint, one: DelayedStep) -> bool:
     """Whether what is left of a loop is still there in the next one."""
     if len(one.step.loops) < 2 or not isinstance(one.step.loops[-2][0], LOOPS):
         return False
@@ -71,20 +71,20 @@ def _leaks(entry: EntryPoint, one: Waiting) -> bool:
         mine = [s for s in steps(run) if s.optimizer.created is optimizer.created]
         if any(s.site is not one.step.site for s in mine) or run.external_optimizers or run.grad_reads:
             return False
-        for zero in zeros(run):
+        for zero in gradient_clears(run):
             within = any(loop is one.loop for loop, _ in zero.loops)
             if (zero.loops and not within) or (within and _begins_clean(run, one, zero)):
                 return False
     return bool(owned) and optimizer.loops == () and not optimizer.escaped
 
 
-def _begins_clean(run: Run, one: Waiting, zero: ZeroGrad) -> bool:
+def _begins_clean(run: Run, one: DelayedStep, zero: ZeroGrad) -> bool:
     """Whether gradients are cleared in an iteration ahead of its backward, as where each window begins."""
     same = (b for b in backwards(run) if b.site is one.backward.site)
     return any(zero.serial < b.serial and b.loops[: len(zero.loops)] == zero.loops for b in same)
 
 
-def _rest(one: Waiting) -> bool | None:
+def _rest(one: DelayedStep) -> bool | None:
     """Whether a loop leaves a rest; None if that is not known."""
     over = counts_from_start(one.loop)
     iterations = getattr(over, "value", None)
@@ -96,7 +96,7 @@ def _rest(one: Waiting) -> bool | None:
     return None
 
 
-def _finding(program: Program, one: Waiting, rest: bool | None) -> Finding:
+def _finding(program: Program, one: DelayedStep, rest: bool | None) -> Finding:
     name, iterations = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
     when = "" if rest else f", unless the loop has a multiple of `{iterations}` iterations"
     return Finding(
@@ -107,12 +107,12 @@ def _finding(program: Program, one: Waiting, rest: bool | None) -> Finding:
             note(one.backward.site, "every iteration adds its gradients"),
             note(one.step.site, f"this step runs once every `{iterations}` iterations"),
         ),
-        offered(_fixes(program, one)),
+        within_file(_fixes(program, one)),
         severity=Severity.WARNING if rest else Severity.INFO,
     )
 
 
-def _fixes(program: Program, one: Waiting) -> Iterator[Fix]:
+def _fixes(program: Program, one: DelayedStep) -> Iterator[Fix]:
     """The condition, with the last iteration taken in."""
     over = counts_from_start(one.loop)
     rest = one.test.left if isinstance(one.test, ast.Compare) else None

@@ -41,14 +41,14 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import OptimizerState, Step
+from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import steps
-from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules.conditional_steps import assigned_again
-from gradfix.rules.edits import line, move, names_bound, names_read, note, offered, stepped
+from gradfix.rules.edits import line, move, names_bound, names_read, note, stepped, within_file
 
 KEEPING = frozenset("Adam AdamW Adamax NAdam RAdam RMSprop Adadelta Adagrad".split())
 """Optimizers that keep averages of gradients, whatever they are told."""
@@ -74,8 +74,10 @@ class Recreated:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer that is made in the loop that trains with it."""
-    for entry in program.entries:
-        for one in entry.certain(recreated, lambda a: a.step.site, raises=False, repeated=_replaced):
+    for entry in program.entry_points:
+        for one in entry.certain_observations(
+            recreated, lambda a: a.step.site, raises=False, repeated=_replaced
+        ):
             if _same_each_time(program, one) and _one_training(program, one):
                 yield _finding(program, one)
 
@@ -92,14 +94,14 @@ def recreated(run: Run) -> dict[Hashable, Recreated]:
         one = _anew(run, step)
         if one is not None:
             found.setdefault(step.site, one)
-        elif step.optimizer.like is not step.optimizer:
+        elif step.optimizer.original is not step.optimizer:
             refuted.add(step.site)
     return {site: one for site, one in found.items() if site not in refuted}
 
 
 def _anew(run: Run, step: Step) -> Recreated | None:
     """What a step shows, if its optimizer has replaced another one that stepped as well."""
-    state, first = step.optimizer, step.optimizer.like
+    state, first = step.optimizer, step.optimizer.original
     if state is first or not first.steps or not state.in_view:
         return None
     if not _keeps(state) or not state.loops or len(step.loops) > len(state.loops) + 1 or run.thawed:
@@ -259,7 +261,7 @@ def _finding(program: Program, one: Recreated) -> Finding:
             note(made, f"a new `{one.optimizer.label}` starts without moving averages or momentum"),
             note(one.step.site, "this is one of its first steps"),
         ),
-        offered(_moved(program, one)),
+        within_file(_moved(program, one)),
     )
 
 
@@ -272,7 +274,7 @@ def _moved(program: Program, one: Recreated) -> Iterator[Fix]:
     if isinstance(one.loop, ast.For):
         bound |= names_bound(one.loop.target)
     used = names_read(statement) | names_bound(statement)
-    if not bound.isdisjoint(used) or one.loop not in program.block(one.loop):
+    if not bound.isdisjoint(used) or one.loop not in program.suite_around(one.loop):
         return
     edit = move(statement, one.loop, "before")
     yield Fix("create the optimizer once, before the loop", Effect.CHANGES, (edit,), Claim(unchanged=()))

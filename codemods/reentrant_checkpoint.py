@@ -32,26 +32,26 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Checkpoint, OptimizerState
+from gradfix.autograd.graph import OptimizerState, ReentrantCheckpoint
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import of_kind, steps
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import line, note, offered, shown, stepped, with_argument
+from gradfix.rules.edits import line, note, shown, stepped, with_argument, within_file
 
 
 class Untrained(NamedTuple):
     """Layers that get no gradient, and the optimizer that owns them."""
 
-    event: Checkpoint
+    event: ReentrantCheckpoint
     optimizer: OptimizerState
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each checkpoint by which layers get no gradient."""
-    for entry in program.entries:
-        for one in entry.certain(without_gradients, lambda u: u.event.site, raises=False):
+    for entry in program.entry_points:
+        for one in entry.certain_observations(without_gradients, lambda u: u.event.site, raises=False):
             if line(one.event.site) > 0:
                 yield _finding(program, one)
 
@@ -60,7 +60,7 @@ def without_gradients(run: Run) -> dict[Hashable, Untrained]:
     """By place: the checkpoints on data of layers that are to be trained."""
     found: dict[Hashable, Untrained] = {}
     stepping = dict.fromkeys(step.optimizer for step in steps(run))
-    for event in of_kind(run, Checkpoint):
+    for event in of_kind(run, ReentrantCheckpoint):
         trained = {leaf for leaf in event.leaves if leaf.requires is True and not leaf.unknown_grad}
         for optimizer in stepping:
             if not trained.isdisjoint(optimizer.owned()):
@@ -78,7 +78,7 @@ def _finding(program: Program, one: Untrained) -> Finding:
         f"`{layers}` is checkpointed on inputs that do not require grad: its parameters get no gradient",
         Span.of(site),
         (note(site, f"the result has no graph, although `{name}` has parameters of `{layers}`"),),
-        offered(_fixes(program, site)),
+        within_file(_fixes(program, site)),
     )
 
 

@@ -35,12 +35,12 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import OptimizerState, Replacement
+from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, of_kind
-from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
-from gradfix.rules.edits import move, names_bound, names_read, note, offered, shown, stepped
+from gradfix.rules.edits import move, names_bound, names_read, note, shown, stepped, within_file
 
 
 @dataclass(eq=False)
@@ -53,8 +53,8 @@ class Orphan:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each layer that is put into a network once its optimizer is there."""
-    for entry in program.entries:
-        for orphan in entry.certain(unowned, lambda o: o.replacement.site, raises=False):
+    for entry in program.entry_points:
+        for orphan in entry.certain_observations(unowned, lambda o: o.replacement.site, raises=False):
             yield _finding(program, orphan)
 
 
@@ -96,7 +96,7 @@ def _fixes(program: Program, orphan: Orphan) -> tuple[Fix, ...]:
         made = program.statement(orphan.optimizer.created)
     except Elsewhere:
         return ()
-    block = program.block(made)
+    block = program.suite_around(made)
     if statement not in block:
         return ()
     passed = block[block.index(made) : block.index(statement)]
@@ -105,6 +105,6 @@ def _fixes(program: Program, orphan: Orphan) -> tuple[Fix, ...]:
         return ()
     edit = move(statement, made, "before")
     words = "replace the layer before the optimizer is created"
-    return offered(
+    return within_file(
         [Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=(), same_forwards=False, losses="rerouted"))]
     )

@@ -34,14 +34,22 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reach
+from gradfix.autograd.graph import Backward, Leaf, NonLeaf, reachable_nodes
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, of_kind
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
-from gradfix.rules.edits import asking, line, not_asking, note, offered, receiver, shown
+from gradfix.rules.edits import (
+    line,
+    note,
+    receiver,
+    requires_grad_call,
+    shown,
+    within_file,
+    without_requires_grad,
+)
 
 
 @dataclass(eq=False)
@@ -55,8 +63,8 @@ class Outside:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each graph that is built before a loop and traversed in every iteration of it."""
-    for entry in program.entries:
-        for outside in entry.certain(graphs_outside, lambda o: o.event.site, raises=True):
+    for entry in program.entry_points:
+        for outside in entry.certain_observations(graphs_outside, lambda o: o.event.site, raises=True):
             event = outside.event
             if not outside.leaves or any(leaf.label != "tensor" for leaf in outside.leaves):
                 continue  # the graph of a network: see graph-used-twice
@@ -70,7 +78,7 @@ def find(program: Program) -> Iterator[Finding]:
                 if leaf.created is not None
             ]
             notes.append(note(event.site, "every iteration goes through it: the second one raises"))
-            fixes = offered(_fixes(program, outside))
+            fixes = within_file(_fixes(program, outside))
             source = shown(program, origin) if isinstance(origin, ast.expr) else "it"
             yield Finding(
                 "requires-grad-input",
@@ -95,24 +103,24 @@ def graphs_outside(run: Run) -> dict[Hashable, Outside]:
         older = [n for n in event.visited if len(n.loops) <= depth and n.loops == event.loops[: len(n.loops)]]
         if not taken.isdisjoint(older):
             continue  # It is meant to be trained, and is no leaf: see gradient-of-non-leaf.
-        leaves = {leaf: None for n in reach([(n, True) for n in older]) for leaf, _, _ in n.leaves}
+        leaves = {leaf: None for n in reachable_nodes([(n, True) for n in older]) for leaf, _, _ in n.leaves}
         found.setdefault(event.site, Outside(run, event, list(leaves)))
     return found
 
 
 def _created(outside: Outside) -> list[Leaf]:
-    return [leaf for leaf in outside.leaves if asking(leaf) is not None]
+    return [leaf for leaf in outside.leaves if requires_grad_call(leaf) is not None]
 
 
 def _fixes(program: Program, outside: Outside) -> Iterator[Fix]:
     run = outside.run
     read = {leaf for _, leaf in run.grad_reads}
-    calls = [asking(leaf) for leaf in outside.leaves]
+    calls = [requires_grad_call(leaf) for leaf in outside.leaves]
     if not calls or any(call is None for call in calls):
         return
     if not read.isdisjoint(outside.leaves):
         return
-    edits = [not_asking(program, call) for call in dict.fromkeys(calls) if call is not None]
+    edits = [without_requires_grad(program, call) for call in dict.fromkeys(calls) if call is not None]
     yield Fix(
         "drop requires_grad=True from the data",
         Effect.REPAIRS,

@@ -38,13 +38,13 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Advance, LoopContext, Step
+from gradfix.autograd.graph import LoopContext, SchedulerStep, Step
+from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import of_kind, steps
-from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
-from gradfix.rules.edits import constructed, move, note, offered, shown, stepped
+from gradfix.rules.edits import constructed, move, note, shown, stepped, within_file
 
 
 @dataclass(eq=False)
@@ -52,15 +52,17 @@ class Early:
     """The first value of a schedule that is passed over."""
 
     run: Run
-    advance: Advance
+    advance: SchedulerStep
     steps: list[Step]
     """The steps of the optimizer in the same iteration, which all come later."""
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each schedule that moves on before its optimizer has stepped."""
-    for entry in program.entries:
-        for early in entry.certain(too_early, lambda e: e.advance.site, raises=False, besides=_idle):
+    for entry in program.entry_points:
+        for early in entry.certain_observations(
+            too_early, lambda e: e.advance.site, raises=False, besides=_idle
+        ):
             found = _finding(program, early)
             if found is not None:
                 yield found
@@ -70,12 +72,12 @@ def too_early(run: Run) -> dict[Hashable, Early]:
     """Schedules whose first move comes before the first step of their optimizer, and in the same
     iteration."""
     found: dict[Hashable, Early] = {}
-    moves: dict[object, list[Advance]] = {}
-    for advance in of_kind(run, Advance):
+    moves: dict[object, list[SchedulerStep]] = {}
+    for advance in of_kind(run, SchedulerStep):
         moves.setdefault(advance.schedule, []).append(advance)
     for advances in moves.values():
         first, optimizer = advances[0], advances[0].optimizer
-        like = [o.state for o in run.optimizers if o.state.like is optimizer.like]
+        like = [o.state for o in run.optimizers if o.state.original is optimizer.original]
         if any(o.escaped for o in like) or any(s.serial < first.serial for o in like for s in o.steps):
             continue
         mine = [s for s in steps(run) if s.optimizer is optimizer]
@@ -88,7 +90,7 @@ def too_early(run: Run) -> dict[Hashable, Early]:
     return found
 
 
-def _training(advance: Advance, taken: list[Step]) -> LoopContext:
+def _training(advance: SchedulerStep, taken: list[Step]) -> LoopContext:
     """The iteration that a move belongs to: of the loops in which the optimizer steps, none of its own."""
     loops = advance.loops
     while loops and not any(loop is loops[-1][0] for step in taken for loop, _ in step.loops):
@@ -99,7 +101,7 @@ def _training(advance: Advance, taken: list[Step]) -> LoopContext:
 def _idle(run: Run) -> set[ast.AST]:
     """Moves of which a run says nothing, for it leaves the steps of the optimizer out."""
     busy = {step.optimizer for step in steps(run)}
-    return {advance.site for advance in of_kind(run, Advance) if advance.optimizer not in busy}
+    return {advance.site for advance in of_kind(run, SchedulerStep) if advance.optimizer not in busy}
 
 
 def _finding(program: Program, early: Early) -> Finding | None:
@@ -127,11 +129,11 @@ def _finding(program: Program, early: Early) -> Finding | None:
         f"`{shown(program, site)}` comes before `{name}.step()`: the first learning rate is never used",
         Span.of(site),
         notes,
-        offered([fix]) if certain else (),
+        within_file([fix]) if certain else (),
     )
 
 
-def _unit(program: Program, advance: Advance) -> ast.stmt:
+def _unit(program: Program, advance: SchedulerStep) -> ast.stmt:
     """The statement that moves a schedule on, with what holds it alone: ``for s in schedulers: s.step()``."""
     statement = program.statement(advance.site)
     while True:
@@ -152,7 +154,7 @@ def _given(test: ast.expr) -> bool:
 
 def _behind(program: Program, statement: ast.stmt, taken: list[Step]) -> tuple[ast.stmt, bool] | None:
     """The last statement of a block that leads to a step, and whether no condition decides about that."""
-    block = program.block(statement)
+    block = program.suite_around(statement)
     start = block.index(statement)
     last, certain = start, True
     for step in taken:

@@ -67,24 +67,24 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import is_
 
-from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node, Step, parting, reach
+from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node, Step, first_divergence, reachable_nodes
 from gradfix.autograd.model_ledger import operation
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import suites, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
-    awaited,
     backwards,
     between,
     calls_in,
-    carrying,
     detached_code,
     earlier_iteration,
+    gradient_clears,
     leading_to,
-    owner,
+    operands_reaching,
+    optimizer_of_loss,
+    step_follows,
     steps,
-    zeros,
 )
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Value, tensors_in
 from gradfix.core.codemod import (
     Claim,
@@ -99,7 +99,7 @@ from gradfix.core.codemod import (
     Way,
 )
 from gradfix.core.span import Span
-from gradfix.rules.diagnosis import Diagnosis, diagnose, feeding, stale_step
+from gradfix.rules.diagnosis import Diagnosis, diagnose, leak_path, stale_step
 from gradfix.rules.edits import (
     constructed,
     detach_at,
@@ -110,12 +110,12 @@ from gradfix.rules.edits import (
     names_bound,
     names_read,
     note,
-    offered,
     only_for,
     receiver,
     shown,
     stepped,
     targets_in,
+    within_file,
 )
 from gradfix.rules.moving import statements
 from gradfix.rules.targets import estimated_targets
@@ -151,9 +151,9 @@ class Stale:
         if self.target is not None:
             return ()  # To repeat it would train the estimates by what they say of later states.
         own = self.event.site, self.step.site
-        for places in dict.fromkeys([own, parting(self.event, self.step)]):
+        for places in dict.fromkeys([own, first_divergence(self.event, self.step)]):
             self.at, self.step_at = places
-            if found := offered(_fixes(program, self)):
+            if found := within_file(_fixes(program, self)):
                 return found
         self.at, self.step_at = own
         return ()
@@ -162,12 +162,12 @@ class Stale:
 def find(program: Program) -> Iterator[Finding]:
     """Report each backward through a prediction that a step has made stale."""
     seen: set[ast.AST] = set()
-    for entry in program.entries:
+    for entry in program.entry_points:
         found = [
-            *entry.certain(stale, lambda s: s.event.site, raises=True),
-            *entry.certain(mixed, lambda s: s.event.site, raises=False),
-            *entry.certain(silenced, lambda s: s.event.site, raises=False),
-            *entry.certain(cut_off, lambda s: s.event.site, raises=False),
+            *entry.certain_observations(stale, lambda s: s.event.site, raises=True),
+            *entry.certain_observations(mixed, lambda s: s.event.site, raises=False),
+            *entry.certain_observations(silenced, lambda s: s.event.site, raises=False),
+            *entry.certain_observations(cut_off, lambda s: s.event.site, raises=False),
         ]
         for one in found:
             if one.detached is not None and not _is_term(program, one.detached):
@@ -195,7 +195,7 @@ def stale(run: Run) -> dict[Hashable, Stale]:
             using = {n.call for n in old if any(leaf in moved for _, _, leaf in n.saved)}
             calls = [c for c in calls if c in using] or calls
             one = Stale(run, event, step, calls)
-            found.setdefault(parting(event, step)[0], one)
+            found.setdefault(first_divergence(event, step)[0], one)
     return found
 
 
@@ -239,7 +239,7 @@ def silenced(run: Run) -> dict[Hashable, Stale]:
         event = next((b for b in between(backwards(run), serial) if b.loops == node.loops), None)
         if event is None or event.failure is not None or not event.certain:
             continue
-        mine = owner(run, event)
+        mine = optimizer_of_loss(run, event)
         call = node.call
         if mine is None or call is None or not call.operands or call.loops != event.loops:
             continue
@@ -247,7 +247,7 @@ def silenced(run: Run) -> dict[Hashable, Stale]:
         feeds = {
             leaf
             for _, value in call.operands
-            for n in reach([(t.node, True) for t in tensors_in(value) if t.node])  # type: ignore[arg-type]
+            for n in reachable_nodes([(t.node, True) for t in tensors_in(value) if t.node])  # type: ignore[arg-type]
             for leaf, _, _ in n.leaves
         }
         moved = [
@@ -292,7 +292,7 @@ def cut_off(run: Run) -> dict[Hashable, Stale]:
             last = event
         if not isinstance(event, Step) or last is None or last.loops != event.loops or event.doubtful:
             continue
-        nothing = not event.consumed and event.empty and event.optimizer.groups_known
+        nothing = not event.consumed and event.without_gradient and event.optimizer.groups_known
         if not nothing:
             refuted.add(last.site)
             continue
@@ -407,7 +407,7 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     plan = _former(program, one)
     if plan is not None:
         # As it is, the loss teaches nothing as long as the two are equal.
-        others = [o.state for o in one.run.optimizers if o.state is not owner(one.run, one.event)]
+        others = [o.state for o in one.run.optimizers if o.state is not optimizer_of_loss(one.run, one.event)]
         unchanged = tuple(number for state in others for number in constructed(one.run, state))
         # Of other data, the original's own graph has another gradient: which one is meant, its author knows.
         effect = one.effect if _all_repeated(one) else Effect.CHANGES
@@ -424,7 +424,7 @@ def _fixes(program: Program, one: Stale) -> Iterator[Fix]:
     yield from _step_later(program, one)
     for plan in _plans(program, one):
         yield from _carried_out(program, one, *plan)
-    plan = _turned_round(program, one)
+    plan = _swap_phases(program, one)
     yield from _carried_out(program, one, *plan) if plan is not None else ()
     yield from _both_first(program, one)
 
@@ -436,7 +436,7 @@ def _carried_out(
     event = one.event
     failure = event.failure
     kind = failure.kind if failure is not None and failure.kind != "E4" else None
-    mine = owner(one.run, event)
+    mine = optimizer_of_loss(one.run, event)
     claim = Claim(
         kind,
         line(event.site) if kind else None,
@@ -479,12 +479,12 @@ def _step_later(program: Program, one: Stale) -> Iterator[Fix]:
     event, step = one.event, one.step
     if event.failure is None or event.failure.kind != "E2" or step.loops != event.loops:
         return
-    if awaited(one.run, event) or any(event in c for s in steps(one.run) for c in s.consumed.values()):
+    if step_follows(one.run, event) or any(event in c for s in steps(one.run) for c in s.consumed.values()):
         return
     mine = set(step.optimizer.owned())
     once = sum(s.loops == event.loops for s in step.optimizer.steps) == 1
     moved, after = program.statement(step.site), program.statement(event.site)
-    block = program.block(moved)
+    block = program.suite_around(moved)
     if once and after in block and set(event.reached) <= mine and block.index(moved) < block.index(after):
         claim = Claim("E2", line(event.site), (), same_forwards=False)
         edits = (move(moved, after, "after"),)
@@ -497,13 +497,13 @@ def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
     The second backward is told whose gradients it is for, where it would add to those that wait for the step.
     """
     run, event, step = one.run, one.event, one.step
-    mine = owner(run, event)
+    mine = optimizer_of_loss(run, event)
     if event.failure is None or event.failure.kind != "E2" or step.loops != event.loops or mine is None:
         return
     assert isinstance(event.site, ast.Call)
     waiting = set(step.optimizer.owned())
     first = program.statement(step.site)
-    block = program.block(first)
+    block = program.suite_around(first)
     around = [event.site, *program.ancestors(event.site)]
     second = next((s for s in block[block.index(first) + 1 :] if s in around), None)
     name = stepped(program, mine)
@@ -517,7 +517,11 @@ def _both_first(program: Program, one: Stale) -> Iterator[Fix]:
         or isinstance(second, (ast.For, ast.While))
         or sum(s.loops == event.loops for s in step.optimizer.steps) != 1
         or _other_steps(one)
-        or any(leaf in waiting for z in between(zeros(run), step.serial, event.serial) for leaf in z.leaves)
+        or any(
+            leaf in waiting
+            for z in between(gradient_clears(run), step.serial, event.serial)
+            for leaf in z.leaves
+        )
         or any(waiting & set(b.reached) for b in between(backwards(run), step.serial, event.serial))
         or any(c.leaves & waiting and c.serial > step.serial for c in calls_in(event.visited))
     ):
@@ -572,7 +576,7 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
     step_statement = program.statement(one.step_at)
     if not late:
         anchor: ast.stmt = program.statement(one.at)
-        anchor_block = program.block(anchor)
+        anchor_block = program.suite_around(anchor)
         if step_statement in anchor_block:
             after = anchor_block[anchor_block.index(step_statement) + 1 :]
             anchor = next((s for s in after), anchor)
@@ -597,7 +601,7 @@ def _computed_later(program: Program, one: Stale) -> Plan | None:
         exclusive = []
     if repeated:
         edits.append(insert(anchor, "before", "\n".join(repeated)))
-    place = step_statement if step_statement in program.block(anchor) else None
+    place = step_statement if step_statement in program.suite_around(anchor) else None
     for statement in exclusive:
         edits.append(
             move(statement, place, "after") if place is not None else move(statement, anchor, "before")
@@ -738,7 +742,7 @@ def _in_ratio(event: Backward, node: Node, edge: Edge, now: list[ModuleCall]) ->
     if not all(_is_log_probability(operand.node) for operand in node.edges):
         return False
     above = [one for one in event.visited if any(e.node is node for e in one.edges)]
-    old, new = (calls_in(reach([(e.node, True)])) for e in (edge, node.edges[0]))
+    old, new = (calls_in(reachable_nodes([(e.node, True)])) for e in (edge, node.edges[0]))
     modules = {call.module for call in new if call in now}
     return (
         bool(above) and all(operation(one) == "exp" for one in above) and {c.module for c in old} == modules
@@ -766,7 +770,7 @@ def _behind(event: Backward, calls: set[ModuleCall]) -> set[Node]:
     return found
 
 
-def _turned_round(program: Program, one: Stale) -> Plan | None:
+def _swap_phases(program: Program, one: Stale) -> Plan | None:
     """Of two updates, each in a call of a helper or in an iteration over pairs, the later one comes first.
 
     Its loss was computed with the weights that it moves, and the other one has nothing to do with these.
@@ -774,7 +778,7 @@ def _turned_round(program: Program, one: Stale) -> Plan | None:
     at, before = program.statement(one.at), program.statement(one.step_at)
     if one.at is one.event.site:
         return _other_pair_first(program, one)
-    block = program.block(at)
+    block = program.suite_around(at)
     alone = all(
         isinstance(s, ast.Expr) and s.value is place for s, place in ((at, one.at), (before, one.step_at))
     )
@@ -814,7 +818,7 @@ def _constant_weight(program: Program, one: Stale) -> Plan | None:
     leads to is no part of what the loss's optimizer owns, and was not cut off from it by a detach.
     """
     event = one.event
-    mine = owner(one.run, event)
+    mine = optimizer_of_loss(one.run, event)
     if mine is None or mine is one.step.optimizer:
         return None
     if any(_without_detach(e) is not None for c in one.calls for e, _ in c.operands):
@@ -857,7 +861,7 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
     A discriminator's loss that reuses the prediction of the generator's loss, after the generator's step.
     """
     event = one.event
-    fed = feeding(one.run, event)
+    fed = leak_path(one.run, event)
     if fed is None or not fed[1] & set(one.step.optimizer.owned()):
         return None
     mine, foreign, targets = fed
@@ -868,7 +872,7 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
     for call in calls_in(event.visited):
         if not call.leaves & own or call.leaves & foreign or call.serial > one.step.serial:
             continue
-        operands = carrying(call, targets)
+        operands = operands_reaching(call, targets)
         if not operands:
             continue
         made = program.statement(call.site)
@@ -879,7 +883,7 @@ def _feed_again(program: Program, one: Stale) -> Plan | None:
             (
                 n
                 for n in event.visited
-                if n.serial > one.step.serial and any(m in nodes for m in reach([(n, True)]))
+                if n.serial > one.step.serial and any(m in nodes for m in reachable_nodes([(n, True)]))
             ),
         )
         pairs = _bindings(made)
@@ -1009,7 +1013,7 @@ def _own_parts(statement: ast.stmt) -> list[ast.AST]:
 
 def _may_move(program: Program, statement: ast.stmt, step: ast.stmt, others: list[ast.stmt]) -> bool:
     """Whether ``statement`` may be executed after ``step`` instead of where it stands, if ``others`` are."""
-    block = program.block(statement)
+    block = program.suite_around(statement)
     if step not in block or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
         return False
     between = block[block.index(statement) + 1 : block.index(step) + 1]
@@ -1033,7 +1037,7 @@ def _detach(program: Program, one: Stale, others: set[Node]) -> list[Edit]:
         for expression, value in call.operands:
             assert isinstance(value, Value)
             roots = [(t.node, True) for t in tensors_in(value) if t.node is not None]
-            leaves = {leaf for n in reach(roots) for leaf, _, _ in n.leaves}
+            leaves = {leaf for n in reachable_nodes(roots) for leaf, _, _ in n.leaves}
             # Data that requires grad is nobody's to train: a detach of it would only puzzle.
             if leaves & trained - moved:
                 code = detached_code(program.segment(expression), expression, value)

@@ -38,27 +38,27 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
+from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
-    awaited,
     backwards,
     between,
     consumers,
+    ever_finds_gradient,
     first_step,
+    gradient_clears,
+    optimizer_of_loss,
     owned_elsewhere,
-    owner,
+    step_follows,
     steps,
     steps_in,
-    trains,
     undifferentiated,
-    zeros,
 )
-from gradfix.autograd.training_step import Program
-from gradfix.autograd.turns import misdirected
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
 from gradfix.core.span import Span
-from gradfix.rules.edits import move, note, offered, receiver, stepped
+from gradfix.rules.edits import move, note, receiver, stepped, within_file
 
 
 @dataclass(eq=False)
@@ -72,10 +72,12 @@ class Early:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that comes before its backward."""
-    for entry in program.entries:
-        for early in entry.certain(too_early, lambda e: e.backward.site, raises=False, repeated=_loses):
+    for entry in program.entry_points:
+        for early in entry.certain_observations(
+            too_early, lambda e: e.backward.site, raises=False, repeated=_loses
+        ):
             step = program.statement(early.step.site)
-            block = program.block(step)
+            block = program.suite_around(step)
             # It may be in a function that is called there.
             places = [*early.backward.calls, early.backward.site]
             leading = [program.statement(place) for place in places if getattr(place, "lineno", 0) > 0]
@@ -108,7 +110,7 @@ def _before(run: Run, event: Backward) -> Early | None:
     """The step that should have waited for ``event``, if its optimizer gets nothing from it."""
     if not event.loops:
         return _in_helper(run, event)
-    if not ((event.certain or event.blind) and event.accumulates and event.failure is None):
+    if not ((event.certain or event.graph_unknown) and event.accumulates and event.failure is None):
         return None
     reached = set(event.reached)
     if not all(o.state.groups_known for o in run.optimizers):
@@ -118,8 +120,8 @@ def _before(run: Run, event: Backward) -> Early | None:
     step = here[place - 1] if place else None
     if step is None or step.doubtful or not _may_feed(event, step) or misdirected(run, step) is not None:
         return None
-    idle = not trains(run, step)
-    if event.blind and not idle:
+    idle = not ever_finds_gradient(run, step)
+    if event.graph_unknown and not idle:
         return None
     consumed = first_step(run, event) is not None
     # What somebody has in hand who cannot be seen may be for him. Where the step trains nothing, that counts
@@ -144,7 +146,7 @@ def _before(run: Run, event: Backward) -> Early | None:
     # It has losses: this one is for it only if it is for nobody else, and nobody just looks at it.
     owners = [o for o in run.optimizers if not reached.isdisjoint(o.state.owned())]
     watched = run.grad_read_between(event.serial, run.serial + 1)
-    if consumed or watched or len(owners) > 1 or awaited(run, event):
+    if consumed or watched or len(owners) > 1 or step_follows(run, event):
         return None
     return Early(step, event, Effect.CHANGES)
 
@@ -168,7 +170,9 @@ def _in_helper(run: Run, event: Backward) -> Early | None:
         return None
     if len(run.optimizers) + len(run.external_optimizers) > 1 or any(leaf.unknown_grad for leaf in own):
         return None
-    cleared = any(z.serial < step.serial and not z.loops and set(own) <= set(z.leaves) for z in zeros(run))
+    cleared = any(
+        z.serial < step.serial and not z.loops and set(own) <= set(z.leaves) for z in gradient_clears(run)
+    )
     return Early(step, event, Effect.REPAIRS) if cleared else None
 
 
@@ -182,9 +186,9 @@ def _robbed(run: Run, step: Step, event: Backward) -> bool:
     return any(
         leaf in mine
         and backward.loops == step.loops
-        and owner(run, backward) in (None, step.optimizer)
+        and optimizer_of_loss(run, backward) in (None, step.optimizer)
         and not (alone and owned_elsewhere(run, backward, step.optimizer))
-        for z in zeros(run)
+        for z in gradient_clears(run)
         if z.loops == step.loops and z.serial < step.serial
         for leaf, held in z.dropped.items()
         for backward, contribution in held.items()
@@ -198,7 +202,7 @@ def _lost(run: Run, early: Early) -> bool:
     idle = early.effect is Effect.REPAIRS
     dropped = {
         leaf
-        for z in zeros(run)
+        for z in gradient_clears(run)
         for leaf, held in z.dropped.items()
         if event in held and not (idle and leaf in z.unknown)
     }
@@ -243,13 +247,13 @@ def _finding(program: Program, early: Early, step: ast.stmt, backward: ast.stmt)
         f"`{name}.step()` comes before the backward of `{loss}`: it never uses these gradients",
         Span.of(early.step.site),
         notes,
-        offered([fix]),
+        within_file([fix]),
     )
 
 
 def _last_word(program: Program, backward: ast.stmt) -> ast.stmt:
     """The last of the statements directly after a backward that clip or unscale its gradients."""
-    block = program.block(backward)
+    block = program.suite_around(backward)
     last = backward
     for statement in block[block.index(backward) + 1 :]:
         if not re.search(r"\bclip_grad|\bunscale_\b|\.grad\b", program.segment(statement)):

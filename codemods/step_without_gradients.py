@@ -54,21 +54,30 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from gradfix.autograd.cuts import graphless
-from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, reach, unseen
+from gradfix.autograd.graph import (
+    Backward,
+    Leaf,
+    ModuleCall,
+    Node,
+    OptimizerState,
+    Step,
+    begins_in_unseen_code,
+    reachable_nodes,
+)
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
     between,
     calls_in,
     first_step,
+    gradient_clears,
     steps,
     undifferentiated,
-    zeros,
 )
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import line, note, offered, receiver, shown, stepped
+from gradfix.rules.edits import line, note, receiver, shown, stepped, within_file
 
 
 @dataclass(eq=False)
@@ -99,9 +108,11 @@ class Idle:
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer whose steps never find a gradient."""
     reported: set[ast.AST] = set()
-    for entry in program.entries:
+    for entry in program.entry_points:
         observe = partial(never_fed, within=entry.node)
-        for idle in entry.certain(observe, lambda i: i.step.site, raises=False, repeated=_starves):
+        for idle in entry.certain_observations(
+            observe, lambda i: i.step.site, raises=False, repeated=_starves
+        ):
             chosen = idle.beside and _one_of_several(program, idle.step.optimizer.created)
             if not chosen and idle.step.site not in reported:
                 reported.add(idle.step.site)
@@ -166,7 +177,7 @@ def _cleared_last(run: Run, optimizer: OptimizerState, losses: list[Backward]) -
 
 def _starved(run: Run, step: Step, owned: set[Leaf], previous: int, losses: list[Backward]) -> Idle | None:
     """A step that comes behind the clearing, with nothing in between that reaches its parameters."""
-    clearing = [z for z in between(zeros(run), previous, step.serial) if owned.issubset(z.leaves)]
+    clearing = [z for z in between(gradient_clears(run), previous, step.serial) if owned.issubset(z.leaves)]
     if not clearing or clearing[-1].loops != step.loops or not step.loops or not owned:
         return None
     since = clearing[-1].serial
@@ -195,9 +206,9 @@ def _passes_by(loss: Backward, owned: set[Leaf]) -> bool:
         and all(loss.reached.values())
         and owned.isdisjoint(loss.reached)
         # Two networks that cannot be seen may be one.
-        and not (any(leaf.supposed for leaf in loss.reached) and any(leaf.supposed for leaf in owned))
+        and not (any(leaf.assumed for leaf in loss.reached) and any(leaf.assumed for leaf in owned))
         and not any(
-            unseen(node) and (node.call is None or not owned.isdisjoint(node.call.leaves))
+            begins_in_unseen_code(node) and (node.call is None or not owned.isdisjoint(node.call.leaves))
             for node in loss.visited
         )
     )
@@ -211,7 +222,9 @@ def _forgotten(run: Run, optimizer: OptimizerState, within: ast.AST) -> Idle | N
     owned = set(optimizer.owned())
     for step in optimizer.steps:
         here = len(step.loops)
-        cleared = any(z.loops[:here] == step.loops and not owned.isdisjoint(z.leaves) for z in zeros(run))
+        cleared = any(
+            z.loops[:here] == step.loops and not owned.isdisjoint(z.leaves) for z in gradient_clears(run)
+        )
         if step.loops and cleared and not step.doubtful:
             nodes = [n for n in run.nodes if n.loops[:here] == step.loops and n.serial < step.serial]
             place = _computed(run, nodes, owned) if known else _computed_of_external_optimizers(step, nodes)
@@ -255,8 +268,8 @@ def _computed_of_external_optimizers(step: Step, nodes: list[Node]) -> ast.AST |
 
 def _followed(loss: Backward) -> bool:
     """Whether a loss comes off, and its graph is known to its end: all that it reaches, it surely reaches."""
-    comes_off = loss.certain and loss.failure is None and not loss.caught
-    return comes_off and all(loss.reached.values()) and not any(map(unseen, loss.visited))
+    comes_off = loss.certain and loss.failure is None and not loss.error_expected
+    return comes_off and all(loss.reached.values()) and not any(map(begins_in_unseen_code, loss.visited))
 
 
 def _touched(run: Run) -> set[Leaf]:
@@ -275,11 +288,11 @@ def _known(run: Run, optimizer: OptimizerState, within: ast.AST) -> bool:
         return False
     if any(leaf.requires is not True or leaf.created is not None or leaf.unknown_grad for leaf in owned):
         return False
-    if optimizer.like is not optimizer or any(
-        o.state.like is optimizer and o.state is not optimizer for o in run.optimizers
+    if optimizer.original is not optimizer or any(
+        o.state.original is optimizer and o.state is not optimizer for o in run.optimizers
     ):
         return False  # It is replaced, and the steps are another one's.
-    return not run.inside or any(node is optimizer.created for node in ast.walk(within))
+    return not run.called_from_outside or any(node is optimizer.created for node in ast.walk(within))
 
 
 def _idle(run: Run, optimizer: OptimizerState, losses: list[Backward]) -> Idle | None:
@@ -312,10 +325,18 @@ def _cuts(run: Run, loss: Backward, owned: set[Leaf]) -> list[ast.Call]:
     cut = {
         site
         for _, node, site in run.detached
-        if any(sure and leaf in owned for n, sure in reach([(node, True)]).items() for leaf, _, _ in n.leaves)
+        if any(
+            sure and leaf in owned
+            for n, sure in reachable_nodes([(node, True)]).items()
+            for leaf, _, _ in n.leaves
+        )
     }
     given = [expression for call in calls_in(loss.visited) for expression, _ in call.operands]
-    beside = [getattr(node.beside[1], "cut", None) for node in loss.visited if node.beside is not None]
+    beside = [
+        getattr(node.graphless_operand[1], "detached_from", None)
+        for node in loss.visited
+        if node.graphless_operand is not None
+    ]
     given += [one[1] for one in beside if one is not None]
     found = [e for e in given if e in cut and isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute)]
     return [e for e in dict.fromkeys(found) if isinstance(e, ast.Call)]
@@ -417,4 +438,4 @@ def _fixes(program: Program, idle: Idle) -> tuple[Fix, ...]:
         return ()
     edit = ReplaceExpression(Span.of(cut), program.segment(cut.func.value))
     words = f"use `{shown(program, cut.func.value)}` without `detach()`"
-    return offered([Fix(words, Effect.REPAIRS, (edit,), Claim(unchanged=(), losses="rerouted"))])
+    return within_file([Fix(words, Effect.REPAIRS, (edit,), Claim(unchanged=(), losses="rerouted"))])

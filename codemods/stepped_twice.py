@@ -37,17 +37,17 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
+from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, Leaf, OptimizerState, Step
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, between, steps, steps_in
-from gradfix.autograd.training_step import Program
-from gradfix.autograd.turns import misdirected
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement
 from gradfix.core.span import Span
-from gradfix.rules.edits import constructed, line, note, offered, receiver, stepped
+from gradfix.rules.edits import constructed, line, note, receiver, stepped, within_file
 
 
-class Again(NamedTuple):
+class RepeatedStep(NamedTuple):
     """Two steps that consume the same gradients."""
 
     run: Run
@@ -64,15 +64,15 @@ class Again(NamedTuple):
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that consumes what another one has just consumed."""
-    for entry in program.entries:
-        for one in entry.certain(again, lambda a: a.second.site, raises=False):
+    for entry in program.entry_points:
+        for one in entry.certain_observations(repeated_steps, lambda a: a.second.site, raises=False):
             if not _rates_change(program, one):
                 yield _finding(program, one)
 
 
-def again(run: Run) -> dict[Hashable, Again]:
+def repeated_steps(run: Run) -> dict[Hashable, RepeatedStep]:
     """By the place of the second step: pairs of steps that use the same gradients."""
-    found: dict[Hashable, Again] = {}
+    found: dict[Hashable, RepeatedStep] = {}
     refuted: set[Hashable] = set()
     for second in steps(run):
         earlier = (s for s in reversed(steps_in(run, second.loops)) if s.serial < second.serial)
@@ -81,13 +81,13 @@ def again(run: Run) -> dict[Hashable, Again]:
         if first is None or loss is None:
             refuted.add(second.site)
         else:
-            found.setdefault(second.site, Again(run, first, second, loss))
+            found.setdefault(second.site, RepeatedStep(run, first, second, loss))
     return {site: one for site, one in found.items() if site not in refuted}
 
 
 def _alike(one: OptimizerState, other: OptimizerState) -> bool:
     """Whether it is the same optimizer, or another one of all parameters of the same networks."""
-    if one.wholes is None or other.wholes is None:
+    if one.whole_networks is None or other.whole_networks is None:
         return one is other
     return set(one.owned()) == set(other.owned())
 
@@ -118,7 +118,7 @@ def _by_itself(step: Step) -> bool:
     return given or step.doubtful or state.wrapped or state.cls is not None
 
 
-def _rates_change(program: Program, one: Again) -> bool:
+def _rates_change(program: Program, one: RepeatedStep) -> bool:
     """Whether the function of a step has groups of an optimizer in hand: it may step with another rate."""
     homes = {program.function(step.site) for step in (one.first, one.second)}
     return any(
@@ -126,7 +126,7 @@ def _rates_change(program: Program, one: Again) -> bool:
     )
 
 
-def _finding(program: Program, one: Again) -> Finding:
+def _finding(program: Program, one: RepeatedStep) -> Finding:
     first, second = one.first, one.second
     assert isinstance(second.site, (ast.expr, ast.stmt))
     name, other = (stepped(program, step.optimizer) or "the optimizer" for step in (second, first))
@@ -147,12 +147,12 @@ def _finding(program: Program, one: Again) -> Finding:
         message,
         Span.of(second.site),
         tuple(notes),
-        () if one.by_two else offered(_fixes(program, one)),
+        () if one.by_two else within_file(_fixes(program, one)),
         advice=advice,
     )
 
 
-def _fixes(program: Program, one: Again) -> Iterator[Fix]:
+def _fixes(program: Program, one: RepeatedStep) -> Iterator[Fix]:
     """Without the second of the two steps, or the one that is not made through a scaler."""
     run, first, second = one.run, one.first, one.second
     if any(first.serial < call.serial < second.serial for call in run.module_calls):
@@ -163,7 +163,7 @@ def _fixes(program: Program, one: Again) -> Iterator[Fix]:
     statement = program.statement(slip.site)
     if not isinstance(statement, ast.Expr) or statement.value is not slip.site:
         return
-    if statement not in program.block(program.statement((first if slip is second else second).site)):
+    if statement not in program.suite_around(program.statement((first if slip is second else second).site)):
         return
     edit = RemoveStatement(Span.of(statement))
     consumed = {b for held in second.consumed.values() for b, (sure, _) in held.items() if sure}

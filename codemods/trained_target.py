@@ -32,19 +32,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, owner
-from gradfix.autograd.training_step import Program
+from gradfix.autograd.trace_queries import backwards, optimizer_of_loss
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import constructed, detach_at, note, offered, receiver, shown, stepped
+from gradfix.rules.edits import constructed, detach_at, note, receiver, shown, stepped, within_file
 from gradfix.rules.targets import TrainedTarget, bootstrapped, trained_target
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each target that a loss trains."""
-    for entry in program.entries:
-        for found in entry.certain(trained, lambda one: one.backward.site, raises=False):
+    for entry in program.entry_points:
+        for found in entry.certain_observations(trained, lambda one: one.backward.site, raises=False):
             yield _finding(program, found)
 
 
@@ -56,7 +56,7 @@ def trained(run: Run) -> dict[Hashable, TrainedTarget]:
 
 def _finding(program: Program, one: TrainedTarget) -> Finding:
     loss, target = receiver(program, one.backward), shown(program, one.target)
-    optimizer = owner(one.run, one.backward)
+    optimizer = optimizer_of_loss(one.run, one.backward)
     who = (stepped(program, optimizer) if optimizer is not None else None) or "its optimizer"
     shared = "the target is not detached, and gets gradients too"
     notes = [note(one.call.site, f"`{target}` is computed here by the network that is trained")]
@@ -69,7 +69,7 @@ def _finding(program: Program, one: TrainedTarget) -> Finding:
         note(one.backward.site, f"`{who}` uses the gradients that the target gets here"),
     ]
     place = one.target if one.detached is None else one.detached
-    return Finding("trained-target", message, Span.of(place), tuple(notes), offered(_fixes(program, one)))
+    return Finding("trained-target", message, Span.of(place), tuple(notes), within_file(_fixes(program, one)))
 
 
 def _fixes(program: Program, one: TrainedTarget) -> Iterator[Fix]:
@@ -80,6 +80,6 @@ def _fixes(program: Program, one: TrainedTarget) -> Iterator[Fix]:
         prediction = one.detached.func.value
         edits.append(ReplaceExpression(Span.of(one.detached), program.segment(prediction)))
         what += f" instead of `{shown(program, prediction)}`"
-    others = [o.state for o in one.run.optimizers if o.state is not owner(one.run, one.backward)]
+    others = [o.state for o in one.run.optimizers if o.state is not optimizer_of_loss(one.run, one.backward)]
     unchanged = tuple(number for state in others for number in constructed(one.run, state))
     yield Fix(what, Effect.CHANGES, tuple(edits), Claim(unchanged=unchanged, losses="rerouted"))

@@ -47,12 +47,12 @@ from dataclasses import dataclass, field
 
 from gradfix.autograd.graph import Backward, Edge, Node
 from gradfix.autograd.model_ledger import operation, summands, terms_of
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, calls_in, first_step
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Way
 from gradfix.core.span import Span
-from gradfix.rules.edits import constructed, detach_at, note, offered, only_for, receiver, shown, stepped
+from gradfix.rules.edits import constructed, detach_at, note, only_for, receiver, shown, stepped, within_file
 from gradfix.rules.targets import LIKELIHOODS, OF_A_DISTRIBUTION, likelihood
 
 VIEWS = frozenset(
@@ -95,8 +95,8 @@ class Weighted:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each factor of a loss that another loss trains."""
-    for entry in program.entries:
-        for found in entry.certain(weighted_losses, lambda one: one.loss.site, raises=False):
+    for entry in program.entry_points:
+        for found in entry.certain_observations(weighted_losses, lambda one: one.loss.site, raises=False):
             yield _finding(program, found)
 
 
@@ -238,8 +238,8 @@ def _finding(program: Program, found: Weighted) -> Finding:
         f"`{factor}` is a factor of a loss and is not detached: that loss also trains the network that "
         f"computes `{factor}`"
     )
-    fixes = offered(_detached(program, found))
-    ways = offered(_ways(program, found))
+    fixes = within_file(_detached(program, found))
+    ways = within_file(_ways(program, found))
     return Finding("undetached-advantage", message, Span.of(found.first), tuple(notes), fixes, ways=ways)
 
 

@@ -61,25 +61,25 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.program import EntryPoint, Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
     between,
     calls_in,
-    carrying,
     detached_code,
+    expanded_operands,
     first_step,
-    listed,
-    owner,
+    gradient_clears,
+    operands_reaching,
+    optimizer_of_loss,
     steps,
-    zeros,
 )
-from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Enclose, Finding, Fix, Note, ReplaceExpression, Way
 from gradfix.core.span import Span
-from gradfix.rules.diagnosis import Diagnosis, adversary, diagnose, feeding, leaking, reused
+from gradfix.rules.diagnosis import Diagnosis, adversary, diagnose, leak_path, leaking, reused
 from gradfix.rules.edits import (
     constructed,
     drop_retain,
@@ -87,18 +87,18 @@ from gradfix.rules.edits import (
     line,
     network,
     note,
-    offered,
     only_for,
     receiver,
     shown,
     stepped,
     torch_name,
+    within_file,
 )
 from gradfix.rules.inlining import written_out
-from gradfix.rules.phases import turned_round
+from gradfix.rules.phases import swap_phases
 from gradfix.rules.targets import trained_target
 
-Cut = tuple[ModuleCall, ast.expr, Value]
+DetachPoint = tuple[ModuleCall, ast.expr, Value]
 """The call of a network, and an operand of it that is to be detached."""
 
 
@@ -110,7 +110,7 @@ class Leak:
     backward: Backward
     optimizer: OptimizerState
     foreign: set[Leaf]
-    cuts: list[Cut]
+    cuts: list[DetachPoint]
     effect: Effect
     failing: Backward | None = None
     step: Step | None = None
@@ -125,13 +125,15 @@ class Leak:
 def find(program: Program) -> Iterator[Finding]:
     """Report each loss that flows into a network that only feeds it."""
     seen: set[ast.AST] = set()
-    for entry in program.entries:
+    for entry in program.entry_points:
         found = [
-            *entry.certain(raising, _failing_site, raises=True, merge=_take),
-            *entry.certain(silent, lambda leak: leak.backward.site, raises=False, merge=_take),
+            *entry.certain_observations(raising, _failing_site, raises=True, merge=_take),
+            *entry.certain_observations(silent, lambda leak: leak.backward.site, raises=False, merge=_take),
             *(
                 leak
-                for leak in entry.certain(wasted, lambda leak: leak.backward.site, raises=False, merge=_take)
+                for leak in entry.certain_observations(
+                    wasted, lambda leak: leak.backward.site, raises=False, merge=_take
+                )
                 if not _never_stepped(entry, leak) and not _serves_others(entry, leak)
             ),
         ]
@@ -152,7 +154,7 @@ def _owners(leak: Leak) -> set[ast.AST]:
     return {state.created for state in owning}
 
 
-def _place(cut: Cut) -> tuple[ast.AST, ...]:
+def _place(cut: DetachPoint) -> tuple[ast.AST, ...]:
     """Where a cut stands: its operand, by way of the calls of helpers that lead there."""
     call, expression, _ = cut
     return expression, *(site for site, _ in call.stack)
@@ -162,11 +164,11 @@ def _needed_elsewhere(program: Program, leak: Leak) -> tuple[ModuleCall, ...]:
     """By which calls a loss for the other network goes through a place of the cuts, in a helper for both."""
     sites = {call.site for call, _, _ in leak.cuts if call.stack}
     found: list[ModuleCall] = []
-    for run in (run for entry in program.entries for run in entry.runs) if sites else ():
+    for run in (run for entry in program.entry_points for run in entry.runs) if sites else ():
         for other in backwards(run):
             if other.site is leak.backward.site:
                 continue
-            owning = owner(run, other)
+            owning = optimizer_of_loss(run, other)
             if owning is not None and owning.created in _owners(leak):
                 found += [call for call in calls_in(other.visited) if call.site in sites]
     return tuple(found)
@@ -230,7 +232,7 @@ def _accomplices(run: Run, leak: Leak) -> Iterator[Leak]:
     for other in backwards(run):
         if other is leak.backward or other.loops != leak.backward.loops:
             continue
-        fed = feeding(run, other)
+        fed = leak_path(run, other)
         if fed is not None and fed[1] & leak.foreign and adversary(run, other, fed[0], fed[1]):
             more = _leak(run, other, leak.effect)
             if more is not None:
@@ -267,14 +269,16 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
     for backward, fed in _flowing(run):
         dropped = {
             leaf: z.dropped[leaf][backward]
-            for z in zeros(run)
+            for z in gradient_clears(run)
             for leaf in fed[1]
             if backward in z.dropped.get(leaf, ())
         }
         consumed = any(backward in d for s in steps(run) for leaf, d in s.consumed.items() if leaf in fed[1])
         # A step that finds nothing at all was to consume them: it is misplaced, or the clearing is.
         starved = any(
-            not fed[1].isdisjoint(s.empty) for s in steps(run) if s.loops == backward.loops and not s.consumed
+            not fed[1].isdisjoint(s.without_gradient)
+            for s in steps(run)
+            if s.loops == backward.loops and not s.consumed
         )
         if consumed or starved or any(leaf.unknown_grad for leaf in fed[1]):
             used.add(backward.site)
@@ -284,7 +288,7 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
                 continue  # What is to be detached is the whole target.
             # A prediction that is detached for another loss is a mistake of its own (stale-forward).
             if leak is not None and not any(n.call is c for _, n, _ in run.detached for c, _, _ in leak.cuts):
-                clearing = (z for z in zeros(run) if any(backward in d for d in z.dropped.values()))
+                clearing = (z for z in gradient_clears(run) if any(backward in d for d in z.dropped.values()))
                 leak.cleared = next((z for z in clearing if not fed[1].isdisjoint(z.dropped)), None)
                 _add(found, leak)
     return {key: leak for key, leak in found.items() if key not in used}
@@ -306,7 +310,7 @@ def _add(found: dict[Hashable, Leak], leak: Leak) -> None:
 def _flowing(run: Run) -> Iterator[tuple[Backward, tuple[OptimizerState, set[Leaf], set[Node]]]]:
     for backward in backwards(run):
         if backward.failure is None:
-            fed = feeding(run, backward)
+            fed = leak_path(run, backward)
             if fed is not None and all(o.state.groups_known for o in run.optimizers):
                 yield backward, fed
 
@@ -326,7 +330,7 @@ def _consuming(run: Run, backward: Backward, mine: OptimizerState, foreign: set[
                 adversarial = sure and other is not backward and _in_iteration(backward, other)
                 through = any(leaf_ in own for leaf_ in other.reached)
                 apart = own_step.serial < other.serial or first_step(run, backward) is not own_step
-                if adversarial and through and apart and owner(run, other) is step.optimizer:
+                if adversarial and through and apart and optimizer_of_loss(run, other) is step.optimizer:
                     return step
     return None
 
@@ -337,17 +341,17 @@ def _consumes(step: Step, backward: Backward) -> bool:
 
 def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
     """The calls at which to cut, unless somebody needs the graph behind them."""
-    fed = feeding(run, backward)
+    fed = leak_path(run, backward)
     if fed is None:
         return None
     mine, foreign, targets = fed
     own = set(mine.owned())
-    cuts: list[Cut] = []
+    cuts: list[DetachPoint] = []
     asked: set[ast.expr] = set()
     calls = [c for c in calls_in(backward.visited) if c.leaves & own and not c.leaves & foreign]
     for call in calls:
         # Where one of its own networks feeds another, the cut belongs before the first.
-        operands = carrying(call, targets, [c for c in calls if c is not call])
+        operands = operands_reaching(call, targets, [c for c in calls if c is not call])
         if operands and _differentiated(run, call):
             # What is differentiated with respect to keeps its gradient; what it is computed of goes without.
             asked |= {expression for expression, _ in operands}
@@ -367,7 +371,9 @@ def _handed_in(call: ModuleCall, targets: set[Node]) -> list[tuple[ast.expr, Val
     if not call.stack:
         return []
     _, given = call.stack[-1]
-    return carrying(replace(call, operands=[(expression, value) for value, expression in given]), targets)
+    return operands_reaching(
+        replace(call, operands=[(expression, value) for value, expression in given]), targets
+    )
 
 
 def _differentiated(run: Run, call: ModuleCall) -> bool:
@@ -387,7 +393,7 @@ def _cut_where_computed(program: Program, leak: Leak) -> bool:
     asked, cuts = leak.asked, leak.cuts
     leak.asked, leak.cuts = set(), []
     for call, expression, value in cuts:
-        operands = [operand for operand in listed(call.operands) if operand[0] in asked]
+        operands = [operand for operand in expanded_operands(call.operands) if operand[0] in asked]
         inline = any(operand is expression for operand, _ in operands)
         if not operands or (not inline and _asks_again(program, call, expression, value)):
             leak.cuts.append((call, expression, value))
@@ -472,9 +478,9 @@ def _finding(program: Program, leak: Leak) -> Finding:
         message,
         Span.of(expression),
         tuple(notes),
-        offered(_fixes(program, leak)),
+        within_file(_fixes(program, leak)),
         None if leak.failing is None or leak.failing.failure is None else leak.failing.failure.kind,
-        ways=offered(_ways(program, leak)),
+        ways=within_file(_ways(program, leak)),
     )
 
 
@@ -512,7 +518,7 @@ def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
 
 def _asks_again(program: Program, call: ModuleCall, expression: ast.expr, value: Value) -> bool:
     """Whether a function that differentiates by what it computes says that this requires grad."""
-    if any(operand is expression for operand, _ in listed(call.operands)) or line(call.site) <= 0:
+    if any(operand is expression for operand, _ in expanded_operands(call.operands)) or line(call.site) <= 0:
         return True
     names = (getattr(node, "attr", getattr(node, "arg", "")) for node in walk(program.function(call.site)))
     return any(name in ("requires_grad", "requires_grad_") for name in names)
@@ -556,9 +562,9 @@ def _other_first(program: Program, leak: Leak, places: list[tuple[ast.expr, Valu
         return
     own = set(mine.owned())
     events: set[ast.AST] = {call.site for call in calls_in(leak.backward.visited) if call.leaves & own}
-    events |= {b.site for b in backwards(run) if owner(run, b) is mine}
-    events |= {z.site for z in zeros(run) if own & set(z.leaves)} | {leak.backward.site}
-    moves = turned_round(program, events, step.site, other.site)
+    events |= {b.site for b in backwards(run) if optimizer_of_loss(run, b) is mine}
+    events |= {z.site for z in gradient_clears(run) if own & set(z.leaves)} | {leak.backward.site}
+    moves = swap_phases(program, events, step.site, other.site)
     detach = _detached(program, places, leak.asked)
     if moves is None or detach is None:
         return
@@ -651,7 +657,7 @@ def _computed(program: Program, expression: ast.expr) -> ast.Assign | None:
     if not isinstance(expression, ast.Name):
         return None
     statement = program.statement(expression)
-    block = program.block(statement)
+    block = program.suite_around(statement)
     for before in reversed(block[: block.index(statement)]):
         if any(isinstance(n, ast.Name) and n.id == expression.id and _binds(n) for n in walk(before)):
             if isinstance(before, ast.Assign) and isinstance(before.value, ast.Call):
@@ -692,7 +698,7 @@ def _used(program: Program, assignment: ast.Assign, name: str) -> list[ast.Name]
         earlier = any((n.lineno, n.col_offset) < begin and not _binds(n) for n in mentioned)
         return None if earlier else after
     other = program.statement(again)
-    if not isinstance(other, ast.Assign) or other not in program.block(assignment):
+    if not isinstance(other, ast.Assign) or other not in program.suite_around(assignment):
         return None
     until = (other.end_lineno or 0, other.end_col_offset or 0)
     return [n for n in after if (n.lineno, n.col_offset) < until and not _binds(n)]
@@ -743,7 +749,9 @@ def _carried_out(
         b for b in backwards(leak.run) if _in_iteration(b, leak.backward) and not graph.isdisjoint(b.visited)
     ]
     # The pair with create_graph=True is an idiom of its own.
-    retained = {e.site: drop_retain(e) for e in events if e.accumulates and not e.creates and drop_retain(e)}
+    retained = {
+        e.site: drop_retain(e) for e in events if e.accumulates and not e.create_graph and drop_retain(e)
+    }
     for choice in _choices(list(retained.values())):
         suffix = " and drop retain_graph=True" if choice else ""
         if choice and len(choice) < len(retained):

@@ -39,11 +39,11 @@ from collections.abc import Iterator
 
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.model_ledger import ONE, multiples_of, operation
+from gradfix.autograd.program import EntryPoint, Program
 from gradfix.autograd.trace_queries import backwards
-from gradfix.autograd.training_step import EntryPoint, Program
 from gradfix.core.codemod import Finding, Severity
 from gradfix.core.span import Span
-from gradfix.rules.accumulation import Waiting, waiting
+from gradfix.rules.accumulation import DelayedStep, delayed_steps
 from gradfix.rules.edits import note, receiver, stepped
 
 MEANS = frozenset(
@@ -59,14 +59,14 @@ def find(program: Program) -> Iterator[Finding]:
     if "reduction" in program.text or "size_average" in program.text:
         return
     reported: set[ast.AST] = set()
-    for entry in program.entries:
-        for one in waiting(program, entry.usual):
+    for entry in program.entry_points:
+        for one in delayed_steps(program, entry.run_without_options):
             if one.step.site not in reported and _undivided(entry, one):
                 reported.add(one.step.site)
                 yield _finding(program, one)
 
 
-def _undivided(entry: EntryPoint, one: Waiting) -> bool:
+def _undivided(entry: EntryPoint, one: DelayedStep) -> bool:
     """Whether a loss is a sum of means, none of which is scaled, whichever way conditions go."""
     for run in entry.runs:
         if run.grad_reads or run.external_optimizers or run.clipped:
@@ -87,7 +87,7 @@ def _plain(backward: Backward) -> bool:
     return all(operation(node) in MEANS and factor == ONE for node, factor in terms)
 
 
-def _finding(program: Program, one: Waiting) -> Finding:
+def _finding(program: Program, one: DelayedStep) -> Finding:
     loss = receiver(program, one.backward)
     name, iterations = stepped(program, one.step.optimizer) or "the optimizer", program.segment(one.window)
     assert isinstance(one.backward.site, ast.Call)

@@ -43,19 +43,27 @@ import ast
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradfix.autograd.graph import Backward, Change, Leaf, ModuleCall, Node, OptimizerState, reach
+from gradfix.autograd.graph import (
+    Backward,
+    InPlaceChange,
+    Leaf,
+    ModuleCall,
+    Node,
+    OptimizerState,
+    reachable_nodes,
+)
 from gradfix.autograd.model_ledger import operation
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
     calls_in,
     detached_code,
     first_step,
+    gradient_clears,
     steps,
     steps_in,
-    zeros,
 )
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Sequence, Tensor
 from gradfix.core.codemod import (
     Claim,
@@ -68,7 +76,7 @@ from gradfix.core.codemod import (
     Severity,
 )
 from gradfix.core.span import Span
-from gradfix.rules.edits import network, note, offered, receiver, shown
+from gradfix.rules.edits import network, note, receiver, shown, within_file
 
 
 @dataclass(eq=False)
@@ -99,8 +107,8 @@ class Wasted:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each network without an optimizer that a loss is differentiated into."""
-    for entry in program.entries:
-        for found in entry.certain(wasted, lambda one: one.backward.site, raises=False):
+    for entry in program.entry_points:
+        for found in entry.certain_observations(wasted, lambda one: one.backward.site, raises=False):
             if not found.idle or found.idle.isdisjoint(_stepping(program)):
                 yield _finding(program, found)
 
@@ -109,7 +117,7 @@ def _stepping(program: Program) -> set[ast.AST]:
     """Where the optimizers are made that step, in whatever run, on weights that are written as well."""
     return {
         step.optimizer.created
-        for entry in program.entries
+        for entry in program.entry_points
         for run in entry.runs
         for step in steps(run)
         if _are_written(step.optimizer.owned())
@@ -164,10 +172,10 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
             one.trained_before = one.trained_before or not call.leaves.isdisjoint(owned - idle_owned)
             one.calls.setdefault(call.site, call)
             one.alone = one.alone or first_step(run, event) is None
-            behind = {leaf for node in reach(inside[call]) for leaf, _, _ in node.leaves}
+            behind = {leaf for node in reachable_nodes(inside[call]) for leaf, _, _ in node.leaves}
             one.leads_on = one.leads_on or call in needed or not behind <= call.leaves
             one.sibling = one.sibling or _sibling(call, event, trained)
-    cleared = {leaf for zero in zeros(run) for leaf in zero.leaves}
+    cleared = {leaf for zero in gradient_clears(run) for leaf in zero.leaves}
     return {
         one.first.site: one
         for one in found.values()
@@ -230,7 +238,7 @@ def _may_be_forgotten(found: Wasted) -> bool:
     """
     if found.leads_on or found.first.training is False or any(leaf.copied for leaf in found.first.leaves):
         return False
-    changes = {e for leaf in found.first.leaves for e in leaf.storage.history if isinstance(e, Change)}
+    changes = {e for leaf in found.first.leaves for e in leaf.storage.history if isinstance(e, InPlaceChange)}
     if any(change.loops for change in changes):
         return False
     inside = {node for node in found.backward.visited if node.call in found.calls.values()}
@@ -262,7 +270,7 @@ def _fed(event: Backward, start: Node) -> bool:
 
 
 def _are_written(weights: Iterable[Leaf]) -> bool:
-    return any(isinstance(event, Change) for leaf in weights for event in leaf.storage.history)
+    return any(isinstance(event, InPlaceChange) for leaf in weights for event in leaf.storage.history)
 
 
 def _finding(program: Program, found: Wasted) -> Finding:
@@ -274,7 +282,7 @@ def _finding(program: Program, found: Wasted) -> Finding:
         note(event.site, "this backward computes gradients for them that no optimizer uses"),
     ]
     known = found.constant and not found.alone and not _may_be_forgotten(found)
-    fixes = offered((_frozen if found.leads_on else _detached)(program, found)) if known else ()
+    fixes = within_file((_frozen if found.leads_on else _detached)(program, found)) if known else ()
     if not fixes:
         remedy = f"freeze `{name}`" if found.leads_on else "detach the result"
         notes.append(

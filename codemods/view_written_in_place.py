@@ -36,16 +36,16 @@ import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Change
+from gradfix.autograd.graph import InPlaceChange
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import refused
-from gradfix.autograd.training_step import Program
 from gradfix.autograd.values import Tensor
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
-from gradfix.rules.edits import line, note, offered, shown
+from gradfix.rules.edits import line, note, shown, within_file
 from gradfix.rules.out_of_place import bound_anew, bound_at, held_by, out_of_place, read_again, renamed
 
 TAKING_APART = frozenset({"chunk", "split", "unbind", "split_with_sizes"})
@@ -56,7 +56,7 @@ class Written:
     """A view that is written in place."""
 
     run: Run
-    change: Change
+    change: InPlaceChange
 
     @property
     def view(self) -> Tensor:
@@ -67,8 +67,8 @@ class Written:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each write in place that autograd refuses, as what is written is one of several views."""
-    for entry in program.entries:
-        for written in entry.certain(views_written, lambda one: one.change.site, raises=True):
+    for entry in program.entry_points:
+        for written in entry.certain_observations(views_written, lambda one: one.change.site, raises=True):
             yield _finding(program, written)
 
 
@@ -94,7 +94,7 @@ def _finding(program: Program, written: Written) -> Finding:
         f"`{name}` is {which}, and is modified in place",
         Span.of(site),
         tuple(notes),
-        offered(_fixes(program, written)),
+        within_file(_fixes(program, written)),
         "E5",
     )
 

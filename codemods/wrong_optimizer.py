@@ -41,21 +41,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
+from gradfix.autograd.alternation import Misdirected, misdirected
 from gradfix.autograd.graph import Backward, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, steps
-from gradfix.autograd.training_step import Elsewhere, Program
-from gradfix.autograd.turns import Misdirected, misdirected
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import constructed, line, note, offered, receiver, stepped, stepping
+from gradfix.rules.edits import constructed, line, note, receiver, stepped, stepping, within_file
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step of an optimizer that another one should have made."""
-    for entry in program.entries:
+    for entry in program.entry_points:
         reported: set[ast.AST] = set()
-        for one in entry.certain(wrong, lambda m: m.step.site, raises=False):
+        for one in entry.certain_observations(wrong, lambda m: m.step.site, raises=False):
             if one.step.site in reported or (one.partner is None and one.meant.created in _stepping(program)):
                 continue
             reported |= {one.step.site} | ({one.partner.step.site} if one.partner is not None else set())
@@ -74,7 +74,7 @@ def wrong(run: Run) -> dict[Hashable, Misdirected]:
 
 def _stepping(program: Program) -> set[ast.AST]:
     """Where the optimizers are made that step, in whatever run."""
-    return {s.optimizer.created for entry in program.entries for run in entry.runs for s in steps(run)}
+    return {s.optimizer.created for entry in program.entry_points for run in entry.runs for s in steps(run)}
 
 
 def _finding(program: Program, one: Misdirected) -> Finding:
@@ -93,7 +93,7 @@ def _finding(program: Program, one: Misdirected) -> Finding:
         f"`{name}.step()` comes after the backward of `{loss}`, which computes gradients for `{other}`",
         Span.of(one.step.site),
         tuple(notes),
-        offered(_fixes(program, one)),
+        within_file(_fixes(program, one)),
         advice=choices if one.partner is not None else "",
     )
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.model_ledger import ledger_of
+from gradfix.autograd.program import analyze
 from gradfix.autograd.trace_queries import backwards, steps
-from gradfix.autograd.training_step import analyze
 from gradfix.core.ledger import BackwardCall, Ledger
 from gradfix.runtime.probe import BY_HAND
 from gradfix.verify.recording.records import Recording
@@ -22,9 +22,9 @@ def differences(path: Path, recording: Recording) -> list[str] | None:
     """
     text = path.read_bytes().decode()
     program = analyze(ast.parse(text), text, path)
-    if not program.entries or program.entries[0].node is not program.tree or program.messages:
+    if not program.entry_points or program.entry_points[0].node is not program.tree or program.messages:
         return None
-    run, real = program.entries[0].runs[0], recording.ledger
+    run, real = program.entry_points[0].runs[0], recording.ledger
     events, taken = [one for one in backwards(run) if one.accumulates], steps(run)
     if real is None or len(events) != len(real.calls) or len(taken) != len(real.steps):
         return None

@@ -11,11 +11,11 @@ import pytest
 from cases import CASES, FIXTURES, Case
 from ledgers import differences
 
-from gradfix.autograd.graph import Backward, Change
-from gradfix.autograd.training_step import analyze
+from gradfix.autograd.graph import Backward, InPlaceChange
+from gradfix.autograd.program import analyze
 from gradfix.pipeline import analysis, driver
 from gradfix.pipeline.driver import Options, RequestedOptions
-from gradfix.pipeline.results import Attempt, Repaired
+from gradfix.pipeline.results import Attempt, FilePlan
 from gradfix.project import source
 from gradfix.project.source import Source
 from gradfix.rewriting.rewrite import apply_fixes
@@ -54,7 +54,7 @@ def parsed(path: Path, data: bytes | None = None) -> Source:
     return read
 
 
-def repaired(case: Case, options: Options) -> Repaired:
+def repaired(case: Case, options: Options) -> FilePlan:
     result = driver.repair(parsed(case.path), options)
     assert not result.problems
     assert not result.messages
@@ -66,12 +66,12 @@ def first_error(path: Path) -> tuple[str, int] | None:
     text = path.read_bytes().decode()
     program = analyze(ast.parse(text), text, path)
     assert program.messages == ()
-    for event in program.entries[0].usual.events if program.entries else ():
+    for event in program.entry_points[0].run_without_options.events if program.entry_points else ():
         site = event.site
         assert isinstance(site, (ast.expr, ast.stmt))
         if isinstance(event, Backward) and event.failure is not None and event.certain:
             return event.failure.kind, site.lineno
-        if isinstance(event, Change) and event.failure is not None:
+        if isinstance(event, InPlaceChange) and event.failure is not None:
             return event.failure.kind, site.lineno
     return None
 

@@ -3,9 +3,9 @@
     python tools/generate_schemas.py            rewrite them
     python tools/generate_schemas.py --check    exit with 1 if one is stale
 
-Findings and certificates are those of ``gradfix/pipeline/shapes.py``: msgspec makes schemas of its types, and
-the docstrings beneath their fields are the descriptions. The configuration is that of the dataclasses that it
-is read into; what their types do not say stands in the tables that check it.
+Findings and certificates are those of ``gradfix/pipeline/json_types.py``: msgspec makes schemas of its types,
+and the docstrings beneath their fields are the descriptions. The configuration is that of the dataclasses
+that it is read into; what their types do not say stands in the tables that check it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 from gradfix.bot import config as bot  # noqa: E402
 from gradfix.core.codemod import Severity  # noqa: E402
-from gradfix.pipeline import shapes  # noqa: E402
+from gradfix.pipeline import json_types  # noqa: E402
 from gradfix.project import configuration  # noqa: E402
 
 Schema = dict[str, Any]
@@ -42,8 +42,8 @@ DIALECT_OF_EDITORS = "http://json-schema.org/draft-07/schema#"
 def schemas() -> dict[str, Schema]:
     """All of them, by name."""
     return {
-        "findings": of_type(list[shapes.FindingData], "What `gradfix check --output-format json` prints"),
-        "certificate": of_type(shapes.CertificateData, "A certificate in `gradfix-evidence/`"),
+        "findings": of_type(list[json_types.FindingData], "What `gradfix check --output-format json` prints"),
+        "certificate": of_type(json_types.CertificateData, "A certificate in `gradfix-evidence/`"),
         "configuration": of_configuration(),
     }
 

@@ -37,7 +37,7 @@ from gradfix.core.codemod import BY_HAND, Effect, Finding, Severity
 from gradfix.pipeline import driver
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions
 from gradfix.pipeline.proving import time_budget
-from gradfix.pipeline.results import Attempt, Outcome, Repaired
+from gradfix.pipeline.results import Attempt, FilePlan, Outcome
 from gradfix.project import source
 from gradfix.project.source import Problem, Source
 from gradfix.rules import catalog
@@ -240,14 +240,14 @@ def judged(case: Case, options: Options) -> Judged:
 
 def _predicted(parsed: Source) -> tuple[str, int] | None:
     """The error of autograd that the model predicts for a run from the top."""
-    from gradfix.autograd.graph import Backward, Change
-    from gradfix.autograd.training_step import analyze
+    from gradfix.autograd.graph import Backward, InPlaceChange
+    from gradfix.autograd.program import analyze
 
     program = analyze(parsed.tree, parsed.text, Path(parsed.path))
     try:
-        for event in program.entries[0].usual.events if program.entries else ():
-            raising = isinstance(event, Change) or (isinstance(event, Backward) and event.certain)
-            failure = event.failure if isinstance(event, (Backward, Change)) and raising else None
+        for event in program.entry_points[0].run_without_options.events if program.entry_points else ():
+            raising = isinstance(event, InPlaceChange) or (isinstance(event, Backward) and event.certain)
+            failure = event.failure if isinstance(event, (Backward, InPlaceChange)) and raising else None
             if failure is not None and isinstance(event.site, (ast.expr, ast.stmt)):
                 return failure.kind, event.site.lineno
         return None
@@ -293,7 +293,7 @@ def _told(finding: Finding) -> str:
     return f"line {finding.span.line}: {finding.code} is found: {finding.message}"
 
 
-def _touched(repaired: Repaired) -> Iterator[str]:
+def _touched(repaired: FilePlan) -> Iterator[str]:
     """What is found in a program that is right."""
     for finding in (
         *(one.finding for one in repaired.attempts),
@@ -302,7 +302,7 @@ def _touched(repaired: Repaired) -> Iterator[str]:
         yield _told(finding)
 
 
-def _not_left(case: Case, repaired: Repaired) -> Iterator[str]:
+def _not_left(case: Case, repaired: FilePlan) -> Iterator[str]:
     """What is otherwise of a program whose mistake is told, and that is not rewritten."""
     codes = [one.finding.code for one in repaired.remaining]
     if codes != [case.fault]:
@@ -311,7 +311,7 @@ def _not_left(case: Case, repaired: Repaired) -> Iterator[str]:
         yield f"it is rewritten, and there is no {case.path.stem}{FIXED}:\n{_diff(repaired, repaired.before)}"
 
 
-def _not_repaired(case: Case, fixed: Path, repaired: Repaired, options: Options) -> Iterator[str]:
+def _not_repaired(case: Case, fixed: Path, repaired: FilePlan, options: Options) -> Iterator[str]:
     """What is otherwise of a program that is to be repaired."""
     mine = [attempt for attempt in repaired.attempts if attempt.finding.code == case.fault]
     if not mine and not any(one.finding.code == case.fault for one in repaired.remaining):
@@ -359,7 +359,7 @@ def _not_right(fixed: Path, options: Options) -> Iterator[str]:
         yield f"{fixed.name}: {_told(one.finding)}"
 
 
-def _diff(repaired: Repaired, expected: bytes) -> str:
+def _diff(repaired: FilePlan, expected: bytes) -> str:
     """How what is written differs from what is expected, which has the minus."""
     one, other = (data.decode(errors="replace").splitlines() for data in (expected, repaired.after))
     return "\n".join(difflib.unified_diff(one, other, "expected", "written", n=1, lineterm=""))

@@ -37,7 +37,7 @@ import ast
 from collections.abc import Iterator
 
 from gradfix.autograd.trace_queries import backwards
-from gradfix.autograd.training_step import Program
+from gradfix.autograd.program import Program
 from gradfix.core.codemod import Effect, Finding, Fix, RemoveArgument
 from gradfix.core.span import Span
 
@@ -46,7 +46,7 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each backward that is given such an argument."""
     if any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in ast.walk(program.tree)):
         return
-    sites = {{event.site for entry in program.entries for event in backwards(entry.usual)}}
+    sites = {{event.site for entry in program.entry_points for event in backwards(entry.run_without_options)}}
     for site in sites:
         if not isinstance(site, ast.Call) or site.lineno <= 0:
             continue  # it stands in another module of the project

@@ -9,7 +9,17 @@ import ast
 from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, Cut, Event, Leaf, Node, OptimizerState, Step, reach, unseen
+from gradfix.autograd.graph import (
+    Backward,
+    Event,
+    GraphEnd,
+    Leaf,
+    Node,
+    OptimizerState,
+    Step,
+    begins_in_unseen_code,
+    reachable_nodes,
+)
 from gradfix.autograd.model_ledger import SUMS, operation, summands, sums_in, terms_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, between, calls_in, steps
@@ -23,7 +33,7 @@ class Graphless:
 
     run: Run
     backward: Backward
-    cuts: list[Cut]
+    cuts: list[GraphEnd]
     """Where its graph ended, or each of them."""
     leaves: list[Leaf]
     """What was told to require a gradient in its place."""
@@ -38,7 +48,7 @@ def graphless(run: Run) -> dict[Hashable, Graphless]:
     known = not any(leaf is None for _, leaf in run.grad_reads)
     asked = {leaf for _, leaf in run.grad_reads} | run.differentiated
     for event in backwards(run):
-        if not event.accumulates or not event.certain or event.caught or event.seeded:
+        if not event.accumulates or not event.certain or event.error_expected or event.has_vector:
             continue
         leaves: list[Leaf] = []
         cuts = [event.lost] if event.lost is not None else []
@@ -47,7 +57,11 @@ def graphless(run: Run) -> dict[Hashable, Graphless]:
             if not known or not owned.isdisjoint(leaves) or not asked.isdisjoint(leaves):
                 continue
             cuts = [leaf.lost for leaf in leaves if leaf.lost is not None]
-            if not leaves or any(leaf.doubtful for leaf in leaves) or any(map(unseen, event.visited)):
+            if (
+                not leaves
+                or any(leaf.doubtful for leaf in leaves)
+                or any(map(begins_in_unseen_code, event.visited))
+            ):
                 continue
             if len(cuts) < len(leaves) and (event.roots or not all(map(_computed, leaves))):
                 continue
@@ -78,12 +92,12 @@ def _computed(leaf: Leaf) -> bool:
     return method or any(not isinstance(one, ast.Constant) for one in given)
 
 
-def _of_parameters(cut: Cut, owned: set[Leaf]) -> bool:
+def _of_parameters(cut: GraphEnd, owned: set[Leaf]) -> bool:
     """Whether what lost its graph certainly depended on a parameter."""
     if isinstance(cut.graph, Leaf):
         leaves = [cut.graph]
     else:
-        behind = reach([(cut.graph, True)])
+        behind = reachable_nodes([(cut.graph, True)])
         leaves = [leaf for node, sure in behind.items() if sure for leaf, known, _ in node.leaves if known]
     return any(leaf.requires is True and (leaf in owned or leaf.label != "tensor") for leaf in leaves)
 
@@ -96,7 +110,7 @@ class DeadTerm:
     backward: Backward
     term: Node
     """The term, or the sum that has it in it as a constant."""
-    cut: Cut
+    cut: GraphEnd
     optimizer: OptimizerState
     """What the loss trains of the parameters that the term was computed of."""
     given: ast.expr | None = None
@@ -105,7 +119,7 @@ class DeadTerm:
 
 def dead_terms(run: Run) -> dict[Hashable, DeadTerm]:
     """By the places of the loss and of what cuts the term off."""
-    if not run.cuts:
+    if not run.graphs_ended:
         return {}
     trained: dict[Backward, dict[Leaf, OptimizerState]] = {}
     for step in steps(run):
@@ -114,7 +128,7 @@ def dead_terms(run: Run) -> dict[Hashable, DeadTerm]:
                 trained.setdefault(backward, {}).setdefault(leaf, step.optimizer)
     losses = [b for b in backwards(run) if b.accumulates]
     walked = {node for b in losses for node in b.visited}
-    known = walked | run.escaped_since(-1) | set(reach([(node, True) for node in run.returned]))
+    known = walked | run.escaped_since(-1) | set(reachable_nodes([(node, True) for node in run.returned]))
     found: dict[Hashable, DeadTerm] = {}
     for backward, taken in trained.items():
         if not backward.loops or not backward.certain or backward.failure is not None:
@@ -129,7 +143,7 @@ def dead_terms(run: Run) -> dict[Hashable, DeadTerm]:
     return found
 
 
-def _constants(backward: Backward, known: set[Node]) -> Iterator[tuple[Node, Cut]]:
+def _constants(backward: Backward, known: set[Node]) -> Iterator[tuple[Node, GraphEnd]]:
     """The sums in a loss that have a constant in them, and where that lost its graph."""
     for whole in sums_in(backward):
         cut = _constant_beside(whole)
@@ -139,15 +153,15 @@ def _constants(backward: Backward, known: set[Node]) -> Iterator[tuple[Node, Cut
 
 def _for_others(
     run: Run, backward: Backward, taken: Collection[Leaf], losses: list[Backward]
-) -> Iterator[tuple[Node, Cut, ast.expr]]:
+) -> Iterator[tuple[Node, GraphEnd, ast.expr]]:
     """The terms of a loss whose gradients nobody consumes, with what a network in them is given cut off."""
     terms = terms_of(backward)
     elsewhere = {node for b in losses if b is not backward for node in b.visited}
     looked_at = {leaf for _, leaf in run.grad_reads}
     for term in terms if len(terms) > 1 else ():
-        nodes = reach([(term, True)])
+        nodes = reachable_nodes([(term, True)])
         leaves = {leaf for node in nodes for leaf, _, _ in node.leaves if leaf.requires is not False}
-        if term in elsewhere or None in looked_at or any(map(unseen, nodes)):
+        if term in elsewhere or None in looked_at or any(map(begins_in_unseen_code, nodes)):
             continue
         if not leaves or not leaves.isdisjoint({*taken, *looked_at, *run.thawed}):
             continue
@@ -157,41 +171,41 @@ def _for_others(
                     yield term, value.lost, expression
 
 
-def _constant_beside(whole: Node) -> Cut | None:
+def _constant_beside(whole: Node) -> GraphEnd | None:
     """Where the term of a sum has lost its graph that is a constant of it, if it had one."""
-    if whole.beside is None or operation(whole) not in SUMS:
+    if whole.graphless_operand is None or operation(whole) not in SUMS:
         return None
-    value = whole.beside[1]
+    value = whole.graphless_operand[1]
     if isinstance(value, Tensor) and (value.requires is not False or value.leaf is not None):
         return None
     return value.lost if isinstance(value, (Tensor, Unknown)) and whole.loops == _path(value.lost) else None
 
 
-def _terms(cut: Cut) -> list[Node]:
+def _terms(cut: GraphEnd) -> list[Node]:
     """What lost its graph, and what it is a sum of."""
     return [cut.graph, *summands(cut.graph)] if isinstance(cut.graph, Node) else []
 
 
-def _path(cut: Cut | None) -> object:
+def _path(cut: GraphEnd | None) -> object:
     return cut.graph.loops if cut is not None and isinstance(cut.graph, Node) else None
 
 
-def _behind(cut: Cut) -> Iterator[Leaf]:
+def _behind(cut: GraphEnd) -> Iterator[Leaf]:
     """The parameters that a term certainly was computed of."""
     if isinstance(cut.graph, Node):
-        for node, sure in reach([(cut.graph, True)]).items():
+        for node, sure in reachable_nodes([(cut.graph, True)]).items():
             yield from (leaf for leaf, known, _ in node.leaves if sure and known and leaf.requires is True)
 
 
-def of_gradient(cut: Cut) -> bool:
+def of_gradient(cut: GraphEnd) -> bool:
     """Whether the graph ends because a gradient was computed without one."""
     return isinstance(cut.site, ast.Call) and last_name(cut.site) == "grad"
 
 
 def cut_off(run: Run) -> set[Node]:
     """Every node that a loss was to lead to, and does not as it has lost its graph."""
-    if not run.cuts:
+    if not run.graphs_ended:
         return set()
     cuts = [cut for loss in graphless(run).values() for cut in loss.cuts]
     cuts += [term.cut for term in dead_terms(run).values()]
-    return set(reach([(cut.graph, True) for cut in cuts if isinstance(cut.graph, Node)]))
+    return set(reachable_nodes([(cut.graph, True) for cut in cuts if isinstance(cut.graph, Node)]))

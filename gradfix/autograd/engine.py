@@ -10,35 +10,35 @@ from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.graph import (
     Backward,
     Contribution,
-    Cut,
     Edge,
     Failure,
+    GraphEnd,
     Handover,
-    HandStep,
     Leaf,
+    ManualStep,
     Node,
     OptimizerState,
+    ScalerUpdate,
     Step,
-    Update,
     ZeroGrad,
-    reach,
+    reachable_nodes,
     run_backward,
     run_step,
-    run_zero,
+    run_zero_grad,
 )
 from gradfix.autograd.parameters import leaves_of, set_mode
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     Class,
     Const,
-    External,
     Function,
+    ImportedName,
     Instance,
     Learner,
     Mapping,
     Module,
     Optimizer,
-    Params,
+    ParameterIterable,
     Scaler,
     Sequence,
     SummaryTensor,
@@ -59,18 +59,22 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
     create = flag(call.argument("create_graph", 2), False)
     retain = flag(call.argument("retain_graph", 1), create)
     event = Backward(
-        run.home(call.site), run.loops, run.next_serial(), [run.operand(v, e) for v, e in roots], retain
+        run.site_in_file(call.site),
+        run.loops,
+        run.next_serial(),
+        [run.operand(v, e) for v, e in roots],
+        retain,
     )
     event.calls = tuple(site for site, _ in run.stack)
     event.certain = "**" not in call.keywords
-    event.caught = run.catching > 0
-    event.creates = create
+    event.error_expected = run.catching > 0
+    event.create_graph = create
     # A function is given what is differentiated first, a method is not.
     further = call.args[1:] if call.args and call.args[0][0] is roots[0][0] else call.args
     seeds = [
         Call(further, call.keywords, call.site).argument(name, 0) for name in ("gradient", "grad_tensors")
     ]
-    event.seeded = any(seed is not None and getattr(seed, "value", seed) is not None for seed in seeds)
+    event.has_vector = any(seed is not None and getattr(seed, "value", seed) is not None for seed in seeds)
     run.events.append(event)
     nodes: list[tuple[Node, bool]] = []
     for value, _ in roots:
@@ -87,17 +91,17 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
             event.lost = event.lost or value.lost
         if isinstance(value, (Unknown, Tensor)) and value.node is None and value.requires is not True:
             known = isinstance(value, Tensor) and value.requires is False
-            event.blind = event.blind or (event.certain and not known)
+            event.graph_unknown = event.graph_unknown or (event.certain and not known)
             event.certain = event.certain and known
     if any(name not in BACKWARD_KEYWORDS for name in call.keywords):
-        event.certain = event.blind = False
+        event.certain = event.graph_unknown = False
     if run.scaled:
-        made = (*(value for value, _ in roots), *reach(nodes))
+        made = (*(value for value, _ in roots), *reachable_nodes(nodes))
         event.scaler = next((run.scaled[one] for one in made if one in run.scaled), None)
     only: set[Node] | None = None
     inputs = call.keywords.get("inputs")
     if inputs is not None:
-        event.blind = False
+        event.graph_unknown = False
         only = _between(run, [n for n, _ in nodes], inputs[0])
     run_backward(event, nodes, only)
     for leaf in _of_external_optimizers(run):
@@ -124,11 +128,11 @@ def differentiate(run: Run, call: Call) -> Value:
         call.args[0][1] if call.args else call.keywords["outputs"][1] if "outputs" in call.keywords else None
     )
     receivers = [run.operand(outputs, expression)] if expression and outputs else []
-    event = Backward(run.home(call.site), run.loops, run.next_serial(), receivers, retain)
+    event = Backward(run.site_in_file(call.site), run.loops, run.next_serial(), receivers, retain)
     event.accumulates = False
     event.certain = "**" not in call.keywords
-    event.caught = run.catching > 0
-    event.creates = create
+    event.error_expected = run.catching > 0
+    event.create_graph = create
     run.events.append(event)
     nodes: list[tuple[Node, bool]] = []
     if outputs is not None:
@@ -142,7 +146,7 @@ def differentiate(run: Run, call: Call) -> Value:
         event, nodes, _between(run, [n for n, _ in nodes], inputs) if inputs is not None and known else None
     )
     count = 1
-    if isinstance(inputs, (Sequence, Params)):
+    if isinstance(inputs, (Sequence, ParameterIterable)):
         count = len(inputs.items) if isinstance(inputs, Sequence) else 1
     items: list[Value] = []
     # What needs nothing of the forward, a sum say, has a derivative that depends on nothing.
@@ -153,12 +157,16 @@ def differentiate(run: Run, call: Call) -> Value:
     for _ in range(max(count, 1)):
         result = Tensor()
         if create is False and nodes:
-            run.cuts += 1
-            result.lost = Cut(nodes[0][0], (call.site,), run.grad_enabled is not False)
-        if create is not False and nodes and (seeded or any(n.saves is not False for n in event.visited)):
+            run.graphs_ended += 1
+            result.lost = GraphEnd(nodes[0][0], (call.site,), run.grad_enabled is not False)
+        if (
+            create is not False
+            and nodes
+            and (seeded or any(n.raises_when_freed is not False for n in event.visited))
+        ):
             # The second derivative runs through the operands of what was differentiated.
             made = run.node("autograd.grad", call.site)
-            made.saves = None
+            made.raises_when_freed = None
             through = {n.call for n in event.visited if n.call is not None}
             if made.call is None and len(through) == 1:
                 (made.call,) = through  # It is differentiated through that network once more.
@@ -176,7 +184,7 @@ def differentiate(run: Run, call: Call) -> Value:
             made.leaves = tuple((leaf, create is True and sure, None) for leaf, sure in leaves.items())
             result.node, result.requires = made, True if create else None
         items.append(result)
-    return Sequence("tuple", items, isinstance(inputs, (Params, Unknown)))
+    return Sequence("tuple", items, isinstance(inputs, (ParameterIterable, Unknown)))
 
 
 def _needed_again(visited: dict[Node, bool]) -> Iterator[Node]:
@@ -186,7 +194,7 @@ def _needed_again(visited: dict[Node, bool]) -> Iterator[Node]:
     gradient leads back to what the differentiated tensor was computed from.
     """
     for node, certain in visited.items():
-        if certain and len(node.edges) == 1 and node.edges[0].certain and node.saves is True:
+        if certain and len(node.edges) == 1 and node.edges[0].certain and node.raises_when_freed is True:
             of = operators.derivative_of(node.op)
             if of is not None:
                 yield node if of == "result" else node.edges[0].node
@@ -198,7 +206,7 @@ def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
     leaves = set(leaves_of(inputs)[0])
     run.differentiated |= leaves
     targets = {t.node for t in tensors_in(inputs) if t.node is not None}
-    seen = reach([(r, True) for r in roots])
+    seen = reachable_nodes([(r, True) for r in roots])
     found: set[Node] = set()
     # Children are always older than their parents, so one sweep from old to young settles everything.
     for node in sorted(seen, key=lambda n: n.serial):
@@ -211,7 +219,7 @@ def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
 
 def step(run: Run, optimizer: Optimizer, node: ast.AST, scaler: Value | None = None) -> None:
     """``optimizer.step()``, or ``scaler.step(optimizer)``."""
-    event = Step(run.home(node), run.loops, run.next_serial(), optimizer.state, scaler=scaler)
+    event = Step(run.site_in_file(node), run.loops, run.next_serial(), optimizer.state, scaler=scaler)
     event.calls = tuple(site for site, _ in run.stack)
     run.events.append(event)
     run_step(event)
@@ -221,14 +229,14 @@ def zero_grad(
     run: Run, target: Value, leaves: list[Leaf], node: ast.AST, to_none: bool = True, certain: bool = True
 ) -> None:
     """Clear gradients, in whichever way the script writes that."""
-    event = ZeroGrad(run.home(node), run.loops, run.next_serial(), target)
-    run_zero(event, leaves, to_none, certain)
+    event = ZeroGrad(run.site_in_file(node), run.loops, run.next_serial(), target)
+    run_zero_grad(event, leaves, to_none, certain)
     if run.external_optimizers and not any(
         _steps(run, state) and state.leaves[0] in leaves for state in run.external_optimizers
     ):
         # What is cleared here may be what others own, unless it is an optimizer that clears its own.
         others = [leaf for leaf in _of_external_optimizers(run) if leaf not in leaves]
-        run_zero(ZeroGrad(event.site, event.loops, event.serial, target), others, certain=False)
+        run_zero_grad(ZeroGrad(event.site, event.loops, event.serial, target), others, certain=False)
     if certain:
         run.events.append(event)
 
@@ -245,7 +253,7 @@ def move_by_hand(run: Run, leaves: Iterable[Leaf], site: ast.AST) -> None:
                 before = moved.get(leaf, 0)
                 consumed[leaf] = {b: (one.certain, b.serial < before) for b, one in leaf.grad.items()}
     if consumed:
-        event = HandStep(run.home(site), run.loops, run.next_serial(), consumed)
+        event = ManualStep(run.site_in_file(site), run.loops, run.next_serial(), consumed)
         moved.update(dict.fromkeys(consumed, event.serial))
         run.events.append(event)
 
@@ -307,7 +315,7 @@ def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
             value.state.groups_known = False
             value.state.escaped = True
         elif isinstance(value, Scaler) or (run.scaled and value in run.scaled.values()):
-            run.events.append(Update(run.home(node), run.loops, run.next_serial(), value))
+            run.events.append(ScalerUpdate(run.site_in_file(node), run.loops, run.next_serial(), value))
         elif isinstance(value, Module):
             for top in value.leaves():
                 for leaf in top.family():
@@ -318,15 +326,18 @@ def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
         elif isinstance(value, Unknown) and value.leaf is not None:
             for leaf in value.leaf.family():
                 _forget(leaf)
-        elif isinstance(value, (Params, SummaryTensor)):
+        elif isinstance(value, (ParameterIterable, SummaryTensor)):
             for top in value.leaves:
                 for leaf in top.family():
                     _forget(leaf)
         elif isinstance(value, (Tensor, Unknown)):
             if value.node is not None:
                 run.escapes.append((run.next_serial(), [value.node]))
-                graph = reach([(value.node, True)])
-                if any(sure and n.freed_by is not None and n.saves is True for n, sure in graph.items()):
+                graph = reachable_nodes([(value.node, True)])
+                if any(
+                    sure and n.freed_by is not None and n.raises_when_freed is True
+                    for n, sure in graph.items()
+                ):
                     continue  # Differentiated once more it would raise.
                 for reached in graph:
                     reached.maybe_freed = True
@@ -346,7 +357,7 @@ def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
             havoc(run, [*value.attributes.values(), *filter(None, [value.inherited])], node, depth - 1)
         elif isinstance(value, Function) and depth and isinstance(value.bound, (Instance, Module)):
             havoc(run, [value.bound], node, depth - 1)
-        elif isinstance(value, (Class, External)):
+        elif isinstance(value, (Class, ImportedName)):
             continue
 
 

@@ -10,9 +10,9 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 
-from gradfix.autograd.graph import Backward, Change, Clip, Event, Leaf, Node, Step, ZeroGrad
+from gradfix.autograd.graph import Backward, Clip, Event, InPlaceChange, Leaf, Node, Step, ZeroGrad
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import Program
 
 Renumber = Callable[[int], int]
 """Gives a line the number that it goes by."""
@@ -30,7 +30,7 @@ def events_by_line(
         computed: Whether to tell also what is computed there.
     """
     found: set[Hashable] = set()
-    for entry in program.entries:
+    for entry in program.entry_points:
         for run in entry.runs:
             teller = _Description(run, renumber)
             found.update(teller.event(one) for one in run.events if _line(one.site) in lines)
@@ -66,21 +66,21 @@ class _Description:
             described = (
                 roots,
                 event.retain,
-                event.creates,
+                event.create_graph,
                 event.certain,
                 failure,
                 event.lost is None,
                 reached,
             )
         elif isinstance(event, Step):
-            described = event.doubtful, self._names(event.empty), self._gradients(event.consumed)
+            described = event.doubtful, self._names(event.without_gradient), self._gradients(event.consumed)
         elif isinstance(event, ZeroGrad):
             unused = ((leaf, b) for leaf, held in event.dropped.items() for b in held if not held[b].consumed)
             lost = frozenset((self._name(leaf), self._place(backward)) for leaf, backward in unused)
             described = self._names(event.leaves), self._gradients(event.dropped), lost
         elif isinstance(event, Clip):
             described = event.doubtful, self._gradients(event.held)
-        elif isinstance(event, Change):
+        elif isinstance(event, InPlaceChange):
             described = event.doubtful, event.what, event.failure and event.failure.kind
         return type(event).__name__, described
 

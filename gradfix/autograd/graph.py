@@ -24,7 +24,7 @@ LoopContext = tuple[tuple[ast.AST, int], ...]
 Stack = tuple[tuple[ast.AST, list[tuple[Any, ast.expr]]], ...]
 """The calls of the project's functions that were in progress, outermost first, with their arguments."""
 
-Kind = Literal["E1", "E2", "E3", "E4", "E5"]
+ErrorKind = Literal["E1", "E2", "E3", "E4", "E5"]
 
 
 _SERIALS = itertools.count()
@@ -33,7 +33,7 @@ _SERIALS = itertools.count()
 class Storage:
     """The memory of a tensor, shared by its views, and the version counter that autograd checks."""
 
-    __slots__ = ("history", "kin", "maybe", "serial", "version")
+    __slots__ = ("history", "maybe", "maybe_same", "serial", "version")
 
     def __init__(self) -> None:
         self.serial = next(_SERIALS)
@@ -42,10 +42,10 @@ class Storage:
         self.maybe = 0
         self.history: abc.Sequence[Event] = ()
         """The changes that have moved the version."""
-        self.kin: tuple[Storage, ...] = ()
+        self.maybe_same: tuple[Storage, ...] = ()
         """What may be the same memory: a reshape copies or gives a view, as the layout has it."""
 
-    def move(self, event: Event, certain: Tri = True) -> None:
+    def record_change(self, event: Event, certain: Tri = True) -> None:
         """Record an in-place change; an uncertain one moves only the ``maybe`` counter."""
         if certain:
             self.version += 1
@@ -55,17 +55,17 @@ class Storage:
                 self.history = [event]  # Most memory is never changed in place.
         else:
             self.maybe += 1
-        for other in self.kin:
+        for other in self.maybe_same:
             other.maybe += 1
 
     def may_be(self, other: Storage) -> None:
         """Note that this may be the memory of ``other``."""
-        for one in (other, *other.kin):
-            one.kin += (self,)
-        self.kin += (other, *(one for one in other.kin if one is not self))
+        for one in (other, *other.maybe_same):
+            one.maybe_same += (self,)
+        self.maybe_same += (other, *(one for one in other.maybe_same if one is not self))
 
 
-class Cut(NamedTuple):
+class GraphEnd(NamedTuple):
     """Where the graph ended with which a value was computed: ``detach()``, ``item()``, ``no_grad`` and so
     on."""
 
@@ -75,7 +75,7 @@ class Cut(NamedTuple):
     """The operations whose results have no graph, in order: the graph ends at the first one."""
     recorded: bool
     """Whether graphs were recorded there, so that it is the operation that ends this one."""
-    listed: Tri = False
+    from_list: Tri = False
     """Whether one of ``sites`` makes a new tensor from a list (``torch.tensor(losses)``) all of whose items
     have a graph, or had one until then; None: the list may hold something else."""
 
@@ -92,18 +92,18 @@ class Leaf:
     """
 
     __slots__ = (
-        "borrowed",
+        "assumed",
         "children",
         "copied",
         "created",
         "doubtful",
         "grad",
+        "grad_is_copy",
+        "grad_source",
         "label",
-        "lender",
         "lost",
         "requires",
         "storage",
-        "supposed",
         "unknown_grad",
     )
 
@@ -113,21 +113,21 @@ class Leaf:
         self.storage = Storage()
         self.grad: dict[Backward, Contribution] | None = None
         """None: no gradient. Empty: a gradient that is zero."""
-        self.lender: Leaf | None = None
+        self.grad_source: Leaf | None = None
         """The parameter whose gradient this one was given: ``shared.grad = own.grad``, one tensor then."""
-        self.borrowed = False
-        """Whether its gradient is a copy of the lender's: ``shared.grad = own.grad.clone()``."""
+        self.grad_is_copy = False
+        """Whether its gradient is a copy of that of ``grad_source``: ``shared.grad = own.grad.clone()``."""
         self.unknown_grad = False
         """Something unknown may have written the gradient."""
         self.children: list[Leaf] = []
         self.created = created
-        self.lost: Cut | None = None
+        self.lost: GraphEnd | None = None
         """Where a graph ended that it was computed with, if it is no parameter."""
         self.doubtful = False
         """It may not be a leaf: ``requires_grad_()`` may have been called on a tensor with a graph."""
         self.copied = False
         """Made by copying another one."""
-        self.supposed = False
+        self.assumed = False
         """Whether it belongs to a network that is not seen, so that ``requires`` is an assumption."""
 
     def family(self) -> list[Leaf]:
@@ -206,21 +206,21 @@ class Node:
     """One recorded operation."""
 
     __slots__ = (
-        "beside",
         "call",
+        "data_operands",
         "edges",
-        "fixed",
         "foreign",
         "freed_by",
+        "graphless_operand",
         "leaves",
         "loops",
         "maybe_freed",
-        "named",
         "op",
         "opaque",
+        "raises_when_freed",
         "saved",
+        "saved_expressions",
         "saved_result",
-        "saves",
         "serial",
         "site",
         "stack",
@@ -239,14 +239,14 @@ class Node:
         self.leaves: tuple[tuple[Leaf, bool, ast.expr | None], ...] = ()
         self.saved: tuple[tuple[Storage, int, Leaf | None], ...] = ()
         """Storage, the version at which it was saved, and the leaf it belongs to if it is one's."""
-        self.named: tuple[ast.expr | None, ...] = ()
+        self.saved_expressions: tuple[ast.expr | None, ...] = ()
         """The expressions that named the first of these: the operands among them."""
-        self.fixed: tuple[Storage, ...] = ()
+        self.data_operands: tuple[Storage, ...] = ()
         """The memory of those operands that are tensors without a graph: data."""
-        self.beside: tuple[int, object] | None = None
+        self.graphless_operand: tuple[int, object] | None = None
         """For an operation on two operands of which only one has a graph: the position (0 or 1) and the value
         of the other one."""
-        self.saves: Tri = False
+        self.raises_when_freed: Tri = False
         """Whether a second backward through this node raises."""
         self.saved_result = False
         self.opaque = False
@@ -289,7 +289,7 @@ class Event:
 class Failure:
     """An error that autograd would raise."""
 
-    kind: Kind
+    kind: ErrorKind
     node: Node | None
     """The node at which the engine stops: it was freed (E1), or a tensor that it saved has been modified
     (E2). None where there is no graph (E3), or an in-place write is refused (E4, E5)."""
@@ -315,23 +315,23 @@ class Backward(Event):
     accumulates: bool = True
     certain: bool = True
     failure: Failure | None = None
-    creates: Tri = False
+    create_graph: Tri = False
     """``create_graph``."""
-    lost: Cut | None = None
+    lost: GraphEnd | None = None
     """Where the graph of the loss ended, if the loss has none but was computed with one."""
-    seeded: bool = False
+    has_vector: bool = False
     """Whether it is given the vector of a vector-Jacobian product: ``gradient``, ``grad_tensors``."""
-    caught: bool = False
+    error_expected: bool = False
     """Whether an ``except`` around it catches autograd's error: then the error is expected, and not
     reported."""
-    blind: bool = False
+    graph_unknown: bool = False
     """Whether it is uncertain only because the graph of the loss is unknown."""
     scaler: object = None
     """The ``GradScaler`` that has scaled what it differentiates."""
 
     def fail(self, failure: Failure) -> None:
         """Record that it raises; if the script catches that, what the backward still did is unknown."""
-        if self.caught:
+        if self.error_expected:
             self.certain = False
         else:
             self.failure = failure
@@ -345,7 +345,7 @@ class Step(Event):
     consumed: dict[Leaf, dict[Backward, tuple[bool, tuple[Step, ...]]]] = field(default_factory=dict)
     """For every owned leaf with a gradient: the backwards in it, each with whether that is certain and
     the earlier steps of this optimizer that had consumed it already."""
-    empty: list[Leaf] = field(default_factory=list)
+    without_gradient: list[Leaf] = field(default_factory=list)
     """Owned leaves without any gradient."""
     doubtful: bool = False
     """Something unknown may have touched the gradients."""
@@ -354,12 +354,12 @@ class Step(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class HandStep(Event):
+class ManualStep(Event):
     """Parameters updated in place from their ``.grad``: a step without an optimizer."""
 
     consumed: dict[Leaf, dict[Backward, tuple[bool, bool]]]
     """For each parameter, the backwards in its gradient, each with whether that is certain and whether an
-    earlier ``HandStep`` has used its gradient already."""
+    earlier ``ManualStep`` has used its gradient already."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -371,7 +371,7 @@ class ZeroGrad(Event):
     dropped: dict[Leaf, dict[Backward, Contribution]] = field(default_factory=dict)
     unknown: set[Leaf] = field(default_factory=set)
     """Parameters that have escaped to unknown code since their gradients were last cleared."""
-    let_go: list[Leaf] = field(default_factory=list)
+    unshared: list[Leaf] = field(default_factory=list)
     """Parameters whose ``.grad`` was set to None while another parameter shares the tensor and keeps it."""
 
 
@@ -396,14 +396,14 @@ class Unscale(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Update(Event):
+class ScalerUpdate(Event):
     """``scaler.update()``, or a call that passes the scaler to unknown code, which may update it."""
 
     scaler: object
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Advance(Event):
+class SchedulerStep(Event):
     """``scheduler.step()``: a schedule of learning rates goes on to its next value."""
 
     schedule: object
@@ -422,7 +422,7 @@ class Replacement(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Exhausted(Event):
+class ExhaustedParameters(Event):
     """An exhausted generator of parameters is iterated once more, and yields nothing."""
 
     made: ast.AST
@@ -446,7 +446,7 @@ class NonLeaf(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Checkpoint(Event):
+class ReentrantCheckpoint(Event):
     """A call of ``checkpoint`` with ``use_reentrant=True`` none of whose inputs requires grad."""
 
     leaves: list[Leaf]
@@ -454,7 +454,7 @@ class Checkpoint(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Overlap(Event):
+class DuplicateParameters(Event):
     """An optimizer is given the parameters of a network twice, directly or within another network."""
 
     optimizer: OptimizerState
@@ -467,7 +467,7 @@ class Overlap(Event):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Change(Event):
+class InPlaceChange(Event):
     """An in-place change of a tensor other than by an optimizer."""
 
     what: str
@@ -524,10 +524,10 @@ class OptimizerState:
         "groups_known",
         "label",
         "leaves",
-        "like",
         "loops",
+        "original",
         "steps",
-        "wholes",
+        "whole_networks",
         "wrapped",
     )
 
@@ -549,10 +549,10 @@ class OptimizerState:
         """A framework has wrapped it: its step may wait for the last of several batches."""
         self.cls: object = None
         """Its class, if that is of the project."""
-        self.like = self
+        self.original = self
         """The first optimizer created here for these parameters, which this one replaces; or this one
         itself."""
-        self.wholes: tuple[tuple[Leaf, ...], ...] | None = None
+        self.whole_networks: tuple[tuple[Leaf, ...], ...] | None = None
         """The networks that it owns all parameters of; None where it may own only some of them."""
         self.loops = loops
         self.steps: list[Step] = []
@@ -570,7 +570,7 @@ class OptimizerState:
         return found
 
 
-def parting(one: Event, other: Event) -> tuple[ast.AST, ast.AST]:
+def first_divergence(one: Event, other: Event) -> tuple[ast.AST, ast.AST]:
     """Where the call chains of two events part: the first calls that differ, or the sites of the events."""
     for pair in zip((*one.calls, one.site), (*other.calls, other.site)):
         if pair[0] is not pair[1]:
@@ -578,7 +578,7 @@ def parting(one: Event, other: Event) -> tuple[ast.AST, ast.AST]:
     return one.site, other.site
 
 
-def reach(roots: list[tuple[Node, bool]]) -> dict[Node, bool]:
+def reachable_nodes(roots: list[tuple[Node, bool]]) -> dict[Node, bool]:
     """Every node that a backward from ``roots`` would run, with whether that is certain.
 
     An operation of unknown nature with exactly one differentiable operand passes certainty on: a
@@ -624,7 +624,7 @@ def run_backward(event: Backward, roots: list[tuple[Node, bool]], only: set[Node
     Fills what it visited and reached and the first failure, and frees what it ran. ``only`` restricts
     the run to those nodes (``inputs=`` or ``autograd.grad``).
     """
-    seen = reach(roots)
+    seen = reachable_nodes(roots)
     if only is not None:
         seen = {node: certain for node, certain in seen.items() if node in only}
     event.roots = [node for node, _ in roots]
@@ -642,7 +642,12 @@ def run_backward(event: Backward, roots: list[tuple[Node, bool]], only: set[Node
                 continue
             sure = sure and certain and leaf.requires is True
             event.reached[leaf] = event.reached.get(leaf, False) or sure
-    if len(event.reached) == 1 and event.certain and event.failure is None and not any(map(unseen, seen)):
+    if (
+        len(event.reached) == 1
+        and event.certain
+        and event.failure is None
+        and not any(map(begins_in_unseen_code, seen))
+    ):
         # It either raises, or the gradient goes to the only place where it can.
         (leaf,) = event.reached
         event.reached[leaf] = leaf.requires is True
@@ -664,14 +669,14 @@ def run_backward(event: Backward, roots: list[tuple[Node, bool]], only: set[Node
             leaf.grad[event] = Contribution(sure or (before is not None and before.certain))
 
 
-def unseen(node: Node) -> bool:
+def begins_in_unseen_code(node: Node) -> bool:
     """Whether a node is where a graph begins that unseen code has recorded."""
-    return not node.edges and not node.leaves and node.saves is None
+    return not node.edges and not node.leaves and node.raises_when_freed is None
 
 
 def _fault(node: Node) -> Failure | None:
     if node.freed_by is not None:
-        return Failure("E1", node, node.freed_by) if node.saves is True else None
+        return Failure("E1", node, node.freed_by) if node.raises_when_freed is True else None
     if node.maybe_freed:
         return None
     for storage, version, leaf in node.saved:
@@ -688,24 +693,26 @@ def run_step(event: Step) -> None:
         if leaf.unknown_grad:
             event.doubtful = True
         if leaf.grad is None:
-            event.empty.append(leaf)
+            event.without_gradient.append(leaf)
             continue
         event.consumed[leaf] = {b: (c.certain, c.taken_by(optimizer)) for b, c in leaf.grad.items()}
         sure = not leaf.grad or any(c.certain for c in leaf.grad.values())
         if optimizer.fused is not True:
-            leaf.storage.move(event, sure and not leaf.unknown_grad and optimizer.fused is False)
+            leaf.storage.record_change(event, sure and not leaf.unknown_grad and optimizer.fused is False)
         for contribution in leaf.grad.values():
             contribution.take(event)
 
 
-def run_zero(event: ZeroGrad, leaves: list[Leaf], to_none: bool = True, certain: bool = True) -> None:
+def run_zero_grad(event: ZeroGrad, leaves: list[Leaf], to_none: bool = True, certain: bool = True) -> None:
     """Clear gradients; unless that is ``certain``, mark what they hold as uncertain."""
     for top in leaves:
         for leaf in top.family():
-            lent = leaf.lender is not None and leaf.grad is not None and leaf.lender.grad is leaf.grad
-            if certain and leaf.grad is not None and (leaf.borrowed or (lent and to_none)):
-                event.let_go.append(leaf)
-                leaf.grad, leaf.lender = None if to_none else {}, None
+            lent = (
+                leaf.grad_source is not None and leaf.grad is not None and leaf.grad_source.grad is leaf.grad
+            )
+            if certain and leaf.grad is not None and (leaf.grad_is_copy or (lent and to_none)):
+                event.unshared.append(leaf)
+                leaf.grad, leaf.grad_source = None if to_none else {}, None
                 continue
             if leaf.grad:
                 event.dropped[leaf] = dict(leaf.grad)

@@ -20,8 +20,8 @@ from pathlib import Path
 from gradfix.autograd.relevance import Relevance, shift, walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
-    External,
     Frame,
+    ImportedName,
     Instance,
     Mapping,
     Module,
@@ -75,7 +75,7 @@ class LocalModule:
     """Its variables, if they hold no state that a run could change, nor what comes from such state."""
 
 
-class Lazy(External):
+class Lazy(ImportedName):
     """A name, or a whole module, of the project that nobody has used yet; until then nothing is parsed."""
 
     __slots__ = ("member", "module", "origin", "resolving")
@@ -90,7 +90,7 @@ class Lazy(External):
     def resolve(self, run: Run) -> Value:
         """What the name stands for; something external if it cannot be found."""
         if self.resolving:  # a package that imports a name from itself
-            return External(self.name)
+            return ImportedName(self.name)
         self.resolving = True
         if self.member:
             value = member(run, self.module, self.member, self.origin)
@@ -98,7 +98,7 @@ class Lazy(External):
             path = locate(self.module, self.origin)
             value = namespace(run, path) if path is not None else None
         self.resolving = False
-        return value if value is not None else External(self.name)
+        return value if value is not None else ImportedName(self.name)
 
 
 _parsed: dict[str, tuple[tuple[int, int], LocalModule | None]] = {}
@@ -258,8 +258,8 @@ def joined(run: Run, definition: ast.AST) -> None:
     It may have been loaded when another file was looked at, by a module that all files share since.
     """
     number = -(definition.lineno // RANGE)  # type: ignore[attr-defined]
-    if number not in run.joined:
-        run.joined.add(number)
+    if number not in run.modules_run:
+        run.modules_run.add(number)
         module = _numbered.get(number)
         if module is not None:
             _join(run, module)
@@ -288,12 +288,12 @@ def load(run: Run, path: str) -> Frame | None:
         return module.frame
     frame = Frame(None, None)
     frame.origin = path
-    frame.variables["__name__"] = External(os.path.basename(path))
+    frame.variables["__name__"] = ImportedName(os.path.basename(path))
     run.modules[path] = frame
     made = len(run.nodes), len(run.optimizers), run.passing
     body: list[ast.stmt] = [s for s in module.tree.body if isinstance(s, EXECUTED) and not main_guard(s)]
     with traces.on_behalf_of(path):
-        run.block(body, frame)
+        run.execute_block(body, frame)
     for name in _filled(module.tree):
         filled = frame.variables.get(name)
         if isinstance(filled, (Sequence, Mapping)):

@@ -19,10 +19,10 @@ HORIZON = 1 << 10
 """Numbers are told apart as far as this."""
 EVERY = (1 << HORIZON) - 1
 
-Term = tuple[Any, ...]
+NumberExpression = tuple[Any, ...]
 """What is computed from the number of an iteration: :data:`NUMBER`, ``("const", value)``, or the class of an
 operator with its operands."""
-NUMBER: Term = ("number",)
+NUMBER: NumberExpression = ("number",)
 
 
 class LoopIteration:
@@ -40,10 +40,10 @@ class LoopIteration:
         # Beyond the horizon nothing is known any more.
         return EVERY & ~(2 * lowest - 1) or EVERY
 
-    def holds(self, term: Term) -> bool | None:
+    def holds(self, term: NumberExpression) -> bool | None:
         """Whether a condition holds in this iteration, if its number leaves no choice.
 
-        None also where the numbers that are told apart say nothing: it may turn at a larger one.
+        None also where the numbers that are told apart say nothing: its answer may change at a larger one.
         """
         numbers = where(term)
         if numbers is None or numbers in (0, EVERY):
@@ -52,12 +52,12 @@ class LoopIteration:
             return False
         return None if self.may_be & ~numbers else True
 
-    def turns(self, term: Term, answer: bool) -> bool:
+    def flips(self, term: NumberExpression, answer: bool) -> bool:
         """Whether a condition that has this answer has the other one in some later iteration."""
         numbers = where(term)
         return numbers is not None and bool(self.later() & (~numbers if answer else numbers))
 
-    def learn(self, term: Term, answer: bool) -> None:
+    def learn(self, term: NumberExpression, answer: bool) -> None:
         """Keep the numbers for which a condition has this answer."""
         numbers = where(term)
         if numbers is not None:
@@ -65,7 +65,7 @@ class LoopIteration:
 
 
 @lru_cache(maxsize=1024)
-def where(term: Term) -> int | None:
+def where(term: NumberExpression) -> int | None:
     """The numbers of iterations, as bits, for which a term is true; None if it cannot be computed for all."""
     try:
         values = _values(term)
@@ -74,7 +74,7 @@ def where(term: Term) -> int | None:
         return None
 
 
-def _values(term: Term) -> list[Any]:
+def _values(term: NumberExpression) -> list[Any]:
     if term is NUMBER or term == NUMBER:
         return list(range(HORIZON))
     if term[0] == "const":

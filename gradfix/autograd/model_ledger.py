@@ -43,7 +43,7 @@ def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Le
         for leaf in step.consumed:
             moved.setdefault(leaf, []).append(step.serial)
     calls = tuple(_call(event, index, owned, moved) for event, index in numbers.items())
-    turns: Counter[object] = Counter()
+    step_numbers: Counter[object] = Counter()
     optimizers = {one.state: index for index, one in enumerate(run.optimizers)}
     entered = []
     for step in taken:
@@ -52,8 +52,8 @@ def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Le
             for leaf, held in step.consumed.items()
         }
         index = optimizers.setdefault(step.optimizer, len(optimizers))
-        entered.append(Consumed(index, turns[index], consumed))
-        turns[index] += 1
+        entered.append(Consumed(index, step_numbers[index], consumed))
+        step_numbers[index] += 1
     return Ledger(calls, tuple(entered))
 
 
@@ -103,7 +103,7 @@ def multiples_of(event: Backward) -> dict[tuple[Node, Factor], int]:
     A backward that is given a vector (``gradient=v``) has no terms here: with another vector it is another
     loss.
     """
-    if event.seeded:
+    if event.has_vector:
         return {}
     counts = Counter((root, ONE) for root in event.roots)
     found: Counter[tuple[Node, Factor]] = Counter()
@@ -138,7 +138,7 @@ def summands(root: Node) -> dict[Node, None]:
 def sums_in(event: Backward) -> dict[Node, None]:
     """The sums, and multiples of them, by which the terms of a loss are put together."""
     found: dict[Node, None] = {}
-    waiting = [] if event.seeded else list(event.roots)
+    waiting = [] if event.has_vector else list(event.roots)
     while waiting:
         node = waiting.pop()
         below = _summands(node)
@@ -153,14 +153,14 @@ def _multiplied(factor: Factor, by: Node) -> Factor:
     number, others = factor
     if operation(by) == "neg":
         return -number, others
-    if operation(by) not in SCALES or by.beside is None:
+    if operation(by) not in SCALES or by.graphless_operand is None:
         return factor
     power = -1 if operation(by).lower().endswith("div") else 1
-    value = getattr(by.beside[1], "value", None)
+    value = getattr(by.graphless_operand[1], "value", None)
     if isinstance(value, (int, float)) and value:
         return number * value**power, others
     powers = dict(others)
-    powers[by.beside[1]] = powers.get(by.beside[1], 0) + power
+    powers[by.graphless_operand[1]] = powers.get(by.graphless_operand[1], 0) + power
     return number, frozenset(powers.items())
 
 
@@ -185,7 +185,9 @@ def _summands(node: Node) -> list[Node]:
 
 def _scales(node: Node) -> bool:
     """Whether a product or quotient is a multiple of the one operand that has a graph: ``1 / x`` is none."""
-    inverted = operation(node).lower().endswith("div") and (node.beside is None or node.beside[0] == 0)
+    inverted = operation(node).lower().endswith("div") and (
+        node.graphless_operand is None or node.graphless_operand[0] == 0
+    )
     return len(node.edges) == 1 and not inverted
 
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from gradfix.autograd.graph import Exhausted, Leaf, ModeChange, Tri
+from gradfix.autograd.graph import ExhaustedParameters, Leaf, ModeChange, Tri
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     Const,
     Mapping,
     Module,
-    Params,
+    ParameterIterable,
     Sequence,
     SummaryTensor,
     Tensor,
     Unknown,
     Value,
-    Wholes,
+    WholeNetworks,
 )
 
 
 def leaves_of(value: Value) -> tuple[list[Leaf], bool]:
     """The parameters in what was handed to an optimizer or clipped, and whether that is all of them."""
-    if isinstance(value, Params):
+    if isinstance(value, ParameterIterable):
         return value.leaves, value.complete
     if isinstance(value, SummaryTensor):
         return value.leaves, True
@@ -48,15 +48,15 @@ def leaves_of(value: Value) -> tuple[list[Leaf], bool]:
     return [], False
 
 
-def wholes_of(value: Value) -> Wholes | None:
+def wholes_of(value: Value) -> WholeNetworks | None:
     """The networks all of whose parameters a value has, each as often as it has them."""
-    if isinstance(value, Params):
-        return value.wholes if value.complete else None
+    if isinstance(value, ParameterIterable):
+        return value.whole_networks if value.complete else None
     if isinstance(value, Mapping) and "params" in value.items:
         return wholes_of(value.items["params"])
     if not isinstance(value, Sequence) or value.open or not value.items:
         return None
-    found: Wholes = ()
+    found: WholeNetworks = ()
     for item_ in value.items:
         held = wholes_of(item_)
         if held is None:
@@ -71,30 +71,37 @@ def go_through(run: Run, value: Value, site: ast.AST, optimizer: bool = False, a
         for group in value.items:
             if isinstance(group, Mapping) and "params" in group.items:
                 go_through(run, group.items["params"], site, optimizer, alone=False)
-    elif isinstance(value, Params) and value.made is not None:
-        if value.spent is None:
-            value.spent = site
+    elif isinstance(value, ParameterIterable) and value.made is not None:
+        if value.exhausted_by is None:
+            value.exhausted_by = site
             return
         calls = tuple(call for call, _ in run.stack)
         run.events.append(
-            Exhausted(
-                site, run.loops, run.next_serial(), value.made, value.spent, optimizer, alone, calls=calls
+            ExhaustedParameters(
+                site,
+                run.loops,
+                run.next_serial(),
+                value.made,
+                value.exhausted_by,
+                optimizer,
+                alone,
+                calls=calls,
             )
         )
 
 
-def _picked(value: Value) -> Params | None:
+def _picked(value: Value) -> ParameterIterable | None:
     """What a group of an optimizer holds, if a condition has picked it."""
     if isinstance(value, Mapping):
         value = value.items.get("params", value)
-    return value if isinstance(value, Params) and value.half is not None else None
+    return value if isinstance(value, ParameterIterable) and value.selection is not None else None
 
 
-def _rest(one: Params, other: Params) -> bool:
+def _rest(one: ParameterIterable, other: ParameterIterable) -> bool:
     """Whether one holds what the other leaves out: those with weight decay, and those without."""
-    if one.half is None or other.half is None or set(one.leaves) != set(other.leaves):
+    if one.selection is None or other.selection is None or set(one.leaves) != set(other.leaves):
         return False
-    return one.half == (other.half[0], not other.half[1])
+    return one.selection == (other.selection[0], not other.selection[1])
 
 
 def module_leaves(module: Module) -> list[Leaf]:
@@ -162,7 +169,7 @@ def is_leaf(value: Value) -> bool:
 def set_requires(run: Run, holder: Value, leaves: list[Leaf], value: Value, site: ast.AST) -> None:
     """``requires_grad = value`` on parameters or on a tensor."""
     wanted: Tri = bool(value.value) if isinstance(value, Const) else None
-    if run.some and isinstance(holder, SummaryTensor):
+    if run.selects_some and isinstance(holder, SummaryTensor):
         wanted = None
     if isinstance(holder, Tensor) and holder.leaf is None:
         if wanted is not False and holder.node is None:
@@ -189,7 +196,9 @@ def set_mode(run: Run, network: Module | Unknown, training: Tri, node: ast.AST |
     if node is not None:
         calls = tuple(call for call, _ in run.stack)
         before = run.mode_of.get(network)
-        change = ModeChange(run.home(node), run.loops, run.next_serial(), training, before, calls=calls)
+        change = ModeChange(
+            run.site_in_file(node), run.loops, run.next_serial(), training, before, calls=calls
+        )
         run.events.append(change)
     for part_ in _below(network, {}) if isinstance(network, Module) else [network]:
         if change is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from gradfix.autograd.program import Program
 from gradfix.autograd.trace_queries import steps
-from gradfix.autograd.training_step import Program
 
 
 def feeds(fixed: Program, original: Program) -> tuple[tuple[int, str], ...]:
@@ -14,10 +14,10 @@ def feeds(fixed: Program, original: Program) -> tuple[tuple[int, str], ...]:
     Gives pairs of the line on which ``original`` constructs the optimizer and the receiver of a backward
     call. An optimizer is left out where the model is not certain, or where its steps differ.
     """
-    if not fixed.entries or not original.entries:
+    if not fixed.entry_points or not original.entry_points:
         return ()
-    run, before = fixed.entries[0].runs[0], original.entries[0].runs[0]
-    if len(run.optimizers) != len(before.optimizers) or fixed.entries[0].varying:
+    run, before = fixed.entry_points[0].runs[0], original.entry_points[0].runs[0]
+    if len(run.optimizers) != len(before.optimizers) or fixed.entry_points[0].varying:
         return ()
     lines = [o.state.created.lineno for o in before.optimizers if isinstance(o.state.created, ast.expr)]
     if len(set(lines)) != len(run.optimizers):

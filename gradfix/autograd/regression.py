@@ -11,9 +11,9 @@ import ast
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
+from gradfix.autograd.program import EntryPoint, EntryPointKey, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, steps
-from gradfix.autograd.training_step import EntryPoint, EntryPointKey, Program
 
 _Name = tuple[str, str]
 """An entry point, and what a backward in it differentiates."""
@@ -34,8 +34,8 @@ def worse(
     nobody has asked for are made if ``further`` ones may show more. Only the entry points ``keys`` of the
     file are looked at, where the others are as they were.
     """
-    old = [entry for entry in before.entries if keys is None or entry.key in keys]
-    new = after.entries
+    old = [entry for entry in before.entry_points if keys is None or entry.key in keys]
+    new = after.entry_points
     if _starves(old, new) or _fails(old, new, repairs, further):
         return True
     missed = _missed(new, further)
@@ -46,7 +46,7 @@ def worse(
 
 
 def _runs(entry: EntryPoint, further: bool) -> Iterable[Run]:
-    return entry.each() if further else entry.runs
+    return entry.iter_runs() if further else entry.runs
 
 
 def _fails(before: list[EntryPoint], after: list[EntryPoint], repairs: bool, further: bool) -> bool:
@@ -73,7 +73,7 @@ def _endangered(entries: list[EntryPoint], further: bool) -> set[tuple[str, str]
                 if any(
                     node.freed_by is not None
                     and node.freed_by.serial < event.serial
-                    and node.saves is not False
+                    and node.raises_when_freed is not False
                     for node in event.visited
                 ):
                     found.add((entry.name, ", ".join(ast.unparse(r) for r in event.receivers)))

@@ -34,7 +34,7 @@ SEARCHES = 100
 """From so many names on, to search the text for each takes longer than to find all that it holds."""
 
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef
+FunctionDefinition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Relevance:
@@ -48,8 +48,8 @@ class Relevance:
         self._callers: set[str] = set()
         self.cleared_elsewhere: Callable[[], bool] = lambda: True
         """Whether a module that imports the file clears gradients, as far as anybody has looked."""
-        self.functions: list[Definition] = []
-        self.classes: dict[Definition, ast.ClassDef] = {}
+        self.functions: list[FunctionDefinition] = []
+        self.classes: dict[FunctionDefinition, ast.ClassDef] = {}
         self._generators: dict[ast.AST, bool] = {}
         self._inner: dict[ast.AST, list[ast.stmt]] = {}
         """The relevant loops in a loop, as long as no module is joined."""

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from gradfix.autograd.graph import (
     Backward,
-    Change,
-    Cut,
     Event,
+    GraphEnd,
     Handover,
+    InPlaceChange,
     Leaf,
     LoopContext,
     ModeChange,
@@ -27,15 +27,15 @@ from gradfix.autograd.graph import (
     Storage,
     Stored,
     Tri,
-    reach,
+    reachable_nodes,
 )
 from gradfix.autograd.relevance import Relevance
 from gradfix.autograd.values import (
     Class,
     Const,
     Defining,
-    External,
     Frame,
+    ImportedName,
     Instance,
     Module,
     Optimizer,
@@ -113,32 +113,34 @@ class Scenario:
     """How a run decides undecided conditions: as the main run (``main``), all otherwise, or some
     ``flipped``."""
 
-    __slots__ = ("avoided", "earlier", "first", "flipped", "main", "unset")
+    __slots__ = ("default_options", "earlier", "flipped", "main", "main_run", "revised_guesses")
 
     def __init__(
         self,
         main: bool = True,
         flipped: Iterable[ast.AST] = (),
-        first: Run | None = None,
-        unset: bool = False,
-        avoided: frozenset[ast.AST] = frozenset(),
+        main_run: Run | None = None,
+        default_options: bool = False,
+        revised_guesses: frozenset[ast.AST] = frozenset(),
     ) -> None:
         self.main = main
         self.flipped = frozenset(flipped)
-        self.first = first
+        self.main_run = main_run
         """The main run, in the others."""
-        self.unset = unset
+        self.default_options = default_options
         """Whether the options of the command line have their defaults; else they are not known."""
-        self.avoided: frozenset[ast.AST] = avoided if first is None else avoided | first.scenario.avoided
+        self.revised_guesses: frozenset[ast.AST] = (
+            revised_guesses if main_run is None else revised_guesses | main_run.scenario.revised_guesses
+        )
         """Conditions whose first branch only leads to an exception: a training run takes the other one."""
-        answered = first.answered if first is not None else {}
+        answered = main_run.answered if main_run is not None else {}
         self.earlier = frozenset(answered[site] for site in self.flipped if site in answered)
         """Where the conditions that are decided the other way were first evaluated, during setup."""
 
     @property
     def other(self) -> bool:
         """Whether some condition is decided differently than in the main run."""
-        return bool(self.flipped) or not self.main or self.unset
+        return bool(self.flipped) or not self.main or self.default_options
 
     @property
     def chosen(self) -> bool:
@@ -146,7 +148,7 @@ class Scenario:
         return any(isinstance(site, Alternative) for site in self.flipped)
 
 
-class Graph(Protocol):
+class MayHaveGraph(Protocol):
     """Whatever may have a graph: a tensor, for example, or an operand. (It is not the graph itself.)"""
 
     node: Node | None
@@ -212,22 +214,23 @@ class Run:
         self.current_call: ModuleCall | None = None
         self.grad_enabled: Tri = True
         self.symbolic = 0
-        self.pinned = 0
+        self.decided_by_number = 0
         """How many conditions were decided because the current iteration can have only certain numbers."""
         self.left_open = 0
         """How often a condition was decided that its value leaves open."""
-        self.turn: tuple[ast.expr, bool, bool] | None = None
-        """The condition on the number of an iteration that was computed last, see :func:`note_turn`."""
-        self.unturned: dict[ast.expr, bool | None] = {}
+        self.last_number_condition: tuple[ast.expr, bool, bool] | None = None
+        """The condition on the number of an iteration that was computed last, see
+        :func:`note_number_condition`."""
+        self.unflipped: dict[ast.expr, bool | None] = {}
         """Conditions on an iteration number: the answer so far, if a later iteration changes it; None: it
         has."""
         self.counters: list[tuple[Frame, dict[str, Value]]] = []
         """The loops of unknown length that are running, with the variables from before each."""
-        self.parsed = False
+        self.options_read = False
         """Whether options of a command line were asked for."""
         self.optional: set[ast.AST] = set()
         """Conditions that options decide."""
-        self.departed: set[ast.AST] = set()
+        self.changed_by_options: set[ast.AST] = set()
         """Those of ``optional`` that decide about graphs and would come out otherwise with default
         options."""
         self.substituted = False
@@ -241,23 +244,23 @@ class Run:
         """Whether it ended early with an exception."""
         self.refused_write = False
         """Whether autograd ended it by refusing an in-place write (E4, E5)."""
-        self.veiled = 0
+        self.unknown_contexts = 0
         """How many unknown context managers are active; each may switch gradients on or off."""
         self.remade: set[Leaf] = set()
         """Leaves that the program may have replaced by another tensor: moved to another device, or computed
         from a parameter by weight normalisation."""
-        self.inside = False
+        self.called_from_outside = False
         """Whether it calls a function as an outside caller would, and does not run the file from the top."""
         self.guesses: list[ast.AST] = []
         """The conditions in whose branches it is, whose answer is a guess."""
-        self.each: list[set[str]] = []
+        self.parameter_variables: list[set[str]] = []
         """For each running loop over parameters, the variables that its target binds."""
-        self.some = False
+        self.selects_some = False
         """Whether a loop over parameters is in a branch that an unknown condition takes for some of them
         only."""
-        self.joined: set[int] = set()
+        self.modules_run: set[int] = set()
         """The modules of the project whose functions have been run, by the numbers of their lines."""
-        self.several: set[tuple[Any, ...]] = set()
+        self.repeat_counts: set[tuple[Any, ...]] = set()
         """Unknown numbers by which a loop has made several iterations."""
         self.refused: list[ast.AST] = []
         """The ``guesses`` in force when an exception was raised, or the program ended, outermost first."""
@@ -276,7 +279,7 @@ class Run:
         self.active: list[tuple[ast.AST, Module | None]] = []
         """The functions that are running, with the networks whose methods they are."""
         self.entered: set[ast.AST] = set()
-        self.nothing: set[ast.AST] = set()
+        self.uses_of_none: set[ast.AST] = set()
         """Where None is used as if it were something: what cannot be seen must have replaced it."""
         self.missed: set[tuple[str, str]] = set()
         """Lookups that failed, as far as can be seen, as ``(holder, name)``: attributes by their class, dict
@@ -286,7 +289,7 @@ class Run:
         """The answers that this run has given so far, by question (see ``conditions.question``)."""
         self.made: set[tuple[ast.AST, str]] = set()
         """The attributes by their classes that hold networks and optimizers since an object was made."""
-        self.outset: dict[Any, ast.AST | None] = {}
+        self.setup_guesses: dict[Any, ast.AST | None] = {}
         """Questions whose answer was guessed while networks and options were set up, and the first place."""
         self.picked: dict[Any, ast.AST] = {}
         """Questions that decide the value of a conditional expression in training code, and where each came
@@ -298,7 +301,7 @@ class Run:
         setup."""
         self.reversed: set[Any] = set()
         """Questions that were answered the other way during setup."""
-        self.hinged: set[Any] = set()
+        self.training_questions: set[Any] = set()
         """Questions whose answer decided whether a backward is run."""
         self.equals: dict[Any, Any] = {}
         self.equated: dict[Any, ast.AST | None] = {}
@@ -372,7 +375,7 @@ class Run:
         """Non-leaf nodes that keep their gradient (``retain_grad``)."""
         self.detached: list[tuple[int, Node, ast.AST]] = []
         """What was detached, when and where."""
-        self.cuts = 0
+        self.graphs_ended = 0
         """How many values without a graph were computed from values with one."""
         self.grad_reads: list[tuple[int, Leaf | None]] = []
         """When a gradient was looked at, and whose."""
@@ -384,7 +387,7 @@ class Run:
         """Modules from outside of which everything was imported."""
         self.modules: dict[str, Frame] = {}
         """The modules of the project that were imported, by their files."""
-        self.passed: dict[External, Value] = {}
+        self.passed: dict[ImportedName, Value] = {}
         """What names stand for in this run that were imported into modules shared by all runs."""
         self.passing = 0
         """How many lookups gave a value that is another one in other runs."""
@@ -405,14 +408,14 @@ class Run:
         self.serial += 1
         return self.serial
 
-    def spent(self) -> BudgetExceeded:
+    def budget_exceeded(self) -> BudgetExceeded:
         """What is raised when the budget is spent: it names the function that has been called first."""
         return BudgetExceeded(getattr(self.active[0][0], "name", "") if self.active else "")
 
     def escaped_since(self, serial: int) -> set[Node]:
         """Every node that something unknown could traverse after the given moment."""
         roots = [(node, True) for at, nodes in self.escapes if at > serial for node in nodes]
-        return set(reach(roots))
+        return set(reachable_nodes(roots))
 
     def grad_read_between(self, first: int, last: int) -> bool:
         """Whether a gradient was looked at between two serial numbers, or changed."""
@@ -452,12 +455,12 @@ class Run:
 
     # ------------------------------------------------------------------ statements
 
-    def block(self, statements: list[ast.stmt], frame: Frame) -> ControlFlow:
+    def execute_block(self, statements: list[ast.stmt], frame: Frame) -> ControlFlow:
         """Execute statements in order until one of them diverts control."""
         for statement in statements:
             self.budget -= 1
             if self.budget <= 0:
-                raise self.spent()
+                raise self.budget_exceeded()
             self.statement = statement
             handler = STATEMENTS.get(statement.__class__)
             if handler is not None:
@@ -474,7 +477,7 @@ class Run:
         """
         self.budget -= steps
         if self.budget <= 0:
-            raise self.spent()
+            raise self.budget_exceeded()
 
     def file(self, statements: list[ast.stmt], frame: Frame) -> None:
         """Execute a file from its top.
@@ -482,7 +485,7 @@ class Run:
         Raises:
             Stopped: It raises there.
         """
-        if isinstance(self.block(statements, frame), Stop):
+        if isinstance(self.execute_block(statements, frame), Stop):
             raise Stopped
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
@@ -518,11 +521,11 @@ class Run:
         self.parts.append(part)
         return part
 
-    def change(self, tensor: Tensor, site: ast.AST, what: str, layer: Module | None = None) -> Change:
+    def change(self, tensor: Tensor, site: ast.AST, what: str, layer: Module | None = None) -> InPlaceChange:
         """An in-place change of a tensor's memory."""
-        event = Change(self.home(site), self.loops, self.next_serial(), what, layer=layer)
+        event = InPlaceChange(self.site_in_file(site), self.loops, self.next_serial(), what, layer=layer)
         self.events.append(event)
-        tensor.storage.move(event)
+        tensor.storage.record_change(event)
         return event
 
     def store(self, value: Value, expression: ast.expr, into: Value) -> None:
@@ -536,12 +539,12 @@ class Run:
         """Note that a value was stored in an unknown object: whoever created or passed in that object can
         reach it."""
         graphs = graphs_in([value]) if value.__class__ is not Const else []
-        if self.inside:
+        if self.called_from_outside:
             self.returned += graphs
         elif graphs:
             self.escapes.append((self.next_serial(), graphs))
 
-    def cut(self, operand: Graph, site: ast.AST) -> Cut | None:
+    def graph_end(self, operand: MayHaveGraph, site: ast.AST) -> GraphEnd | None:
         """Where the graph of an operand ended, whose result at ``site`` has none: there, or earlier.
 
         None if the operand certainly had no graph.
@@ -549,14 +552,14 @@ class Run:
         if operand.requires is True:
             graph = operand.node or operand.leaf
             if graph is not None:
-                self.cuts += 1
-                return Cut(graph, (site,), self.grad_enabled is not False)
-        lost: Cut | None = getattr(operand, "lost", None)
+                self.graphs_ended += 1
+                return GraphEnd(graph, (site,), self.grad_enabled is not False)
+        lost: GraphEnd | None = getattr(operand, "lost", None)
         return lost and lost._replace(sites=(*lost.sites, site))
 
     # ------------------------------------------------------------------ imported modules
 
-    def home(self, node: ast.AST) -> ast.AST:
+    def site_in_file(self, node: ast.AST) -> ast.AST:
         """Where in this file something happens: ``node``, or the call that leads into a module.
 
         What happens in a loop of the imported module keeps its place there.
@@ -592,7 +595,7 @@ def used_none(run: Run, node: ast.AST) -> None:
     cannot be seen must have replaced it.
     """
     run.missed.add(("", ast.unparse(node)))
-    first = run.scenario.first
-    if first is not None and node not in first.nothing:
+    first = run.scenario.main_run
+    if first is not None and node not in first.uses_of_none:
         raise Impossible
-    run.nothing.add(node)
+    run.uses_of_none.add(node)

@@ -121,11 +121,11 @@ def overridden(run: Run) -> None:
     for name, value in variables.items():
         if value.__class__ is Const and name != "__name__":
             assert isinstance(value, Const)
-            if run.scenario.unset:
+            if run.scenario.default_options:
                 variables[name] = Default(value.value)
             else:
                 variables[name] = ScriptOption(name, Default(value.value))
-    run.parsed = True
+    run.options_read = True
 
 
 def setting(of: Unknown, args: list[Value]) -> ScriptOption | None:
@@ -160,8 +160,8 @@ def method(run: Run, parser: Parser, name: str, keywords: dict[str, tuple[Value,
                 parser.defaults[option] = Default(value.value)
         return NONE
     if name in ("parse_args", "parse_known_args"):
-        run.parsed = True
-        unset = run.scenario.unset
+        run.options_read = True
+        unset = run.scenario.default_options
         options = ScriptOptions({n: d if unset else ScriptOption(n, d) for n, d in parser.defaults.items()})
         return options if name == "parse_args" else Sequence("tuple", [options, Unknown("rest")])
     parser.defaults.clear()  # set_defaults, parents, ...

@@ -12,7 +12,7 @@ import ast
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gradfix.autograd.graph import Change, Cut, Edge, Event, Leaf, Node, Storage, Tri
+from gradfix.autograd.graph import Edge, Event, GraphEnd, InPlaceChange, Leaf, Node, Storage, Tri
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import Const, Mapping, Module, Sequence, Tensor, Unknown, Value
 
@@ -49,7 +49,7 @@ class CallSummary:
 
         def place(storage: Storage) -> int:
             if storage not in memory:
-                if is_old(storage) or any(map(is_old, storage.kin)):
+                if is_old(storage) or any(map(is_old, storage.maybe_same)):
                     raise KeyError(storage)  # Each call gives the same memory.
                 memory[storage] = len(self.storages)
                 self.storages.append((storage.version, storage.maybe, list(storage.history)))
@@ -60,13 +60,20 @@ class CallSummary:
         for node in recorded:
             edges = [(places[e.node], e.certain, e.operand) for e in node.edges]
             saved = [(s if leaf is not None or is_old(s) else place(s), v, leaf) for s, v, leaf in node.saved]
-            nature = node.saves, node.opaque, node.foreign, node.named, node.fixed, node.beside
+            nature = (
+                node.raises_when_freed,
+                node.opaque,
+                node.foreign,
+                node.saved_expressions,
+                node.data_operands,
+                node.graphless_operand,
+            )
             self.nodes.append((node.op, node.site, nature, node.leaves, edges, saved))
         self.result = _encoded(result, operands, places, place)
         self.kin = [
             (number, memory[other])
             for storage, number in memory.items()
-            for other in storage.kin
+            for other in storage.maybe_same
             if number >= 0 and memory.get(other, number) < number
         ]
         """Pairs of what may be the same memory."""
@@ -96,7 +103,14 @@ class CallSummary:
             storages[number].may_be(storage_at(other))
 
         for node, (_, _, nature, leaves, edges, saved) in zip(made, self.nodes):
-            node.saves, node.opaque, node.foreign, node.named, node.fixed, node.beside = nature
+            (
+                node.raises_when_freed,
+                node.opaque,
+                node.foreign,
+                node.saved_expressions,
+                node.data_operands,
+                node.graphless_operand,
+            ) = nature
             node.leaves = leaves
             node.edges = tuple(Edge(node_at(place), certain, operand) for place, certain, operand in edges)
             kept: list[tuple[Storage, int, Leaf | None]] = []
@@ -158,7 +172,7 @@ def _encoded(
     raise KeyError
 
 
-def _lost(lost: Cut | None, operands: list[Value], places: dict[Node, int]) -> _Encoded | None:
+def _lost(lost: GraphEnd | None, operands: list[Value], places: dict[Node, int]) -> _Encoded | None:
     """Where a graph was lost: before the call, or in it."""
     if lost is None:
         return None
@@ -169,13 +183,13 @@ def _lost(lost: Cut | None, operands: list[Value], places: dict[Node, int]) -> _
     return ("cut", graph, lost.sites, lost.recorded)
 
 
-def _found(lost: _Encoded | None, operands: list[Value], node_at: Callable[[int], Node]) -> Cut | None:
+def _found(lost: _Encoded | None, operands: list[Value], node_at: Callable[[int], Node]) -> GraphEnd | None:
     match lost:
         case ("given", number):
             operand = operands[number]
             return operand.lost if isinstance(operand, (Tensor, Unknown)) else None
         case ("cut", graph, sites, recorded):
-            return Cut(graph if isinstance(graph, Leaf) else node_at(graph), sites, recorded)
+            return GraphEnd(graph if isinstance(graph, Leaf) else node_at(graph), sites, recorded)
     return None
 
 
@@ -252,7 +266,7 @@ def summarised(run: Run, module: Module, operands: list[Value], forward: Callabl
     run.kept += operands
     run.kept.append(module)
     result = forward()
-    computes = before == _effects(run) and all(isinstance(e, Change) for e in run.events[happened:])
+    computes = before == _effects(run) and all(isinstance(e, InPlaceChange) for e in run.events[happened:])
     if computes and changes == _changes(operands):
         with suppress(KeyError):
             summary = CallSummary(run.nodes[start:], operands, result, born)

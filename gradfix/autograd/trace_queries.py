@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeVar
 
 from gradfix.autograd.graph import (
     Backward,
-    Change,
     Event,
+    InPlaceChange,
     Leaf,
     LoopContext,
     ModuleCall,
@@ -21,13 +21,13 @@ from gradfix.autograd.graph import (
     OptimizerState,
     Step,
     ZeroGrad,
-    reach,
-    unseen,
+    begins_in_unseen_code,
+    reachable_nodes,
 )
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import Sequence, Tensor, Value, tensors_in
 
-Feeding = tuple[OptimizerState, set[Leaf], set[Node]]
+LeakPath = tuple[OptimizerState, set[Leaf], set[Node]]
 """``(optimizer, leaves, nodes)``: the optimizer that a loss is for, the leaves of networks that only compute
 its input, and the nodes through which these get gradients."""
 
@@ -41,16 +41,16 @@ class EventIndex:
     accumulating: list[Backward] = field(default_factory=list)
     """Those that add to ``.grad``: all but ``autograd.grad``."""
     steps: list[Step] = field(default_factory=list)
-    zeros: list[ZeroGrad] = field(default_factory=list)
+    gradient_clears: list[ZeroGrad] = field(default_factory=list)
     iterations: dict[LoopContext, list[Step]] = field(default_factory=dict)
-    takers: dict[Backward, dict[Step, None]] = field(default_factory=dict)
-    fed: dict[Backward, Feeding | None] = field(default_factory=dict)
-    busy: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
+    steps_by_backward: dict[Backward, dict[Step, None]] = field(default_factory=dict)
+    leak_paths: dict[Backward, LeakPath | None] = field(default_factory=dict)
+    effective_steps: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
     """Optimizers with the places of those of their steps that found a gradient."""
     walked: tuple[set[Node], set[object]] | None = None
     """The nodes that some backward went through, and the calls that they belong to; computed on first use."""
     answers: dict[tuple[str, Event], Any] = field(default_factory=dict)
-    """Answers about single events, see :func:`answered`."""
+    """Answers about single events, see :func:`cached_by_event`."""
 
     def __post_init__(self) -> None:
         self.count = len(self.of)
@@ -63,12 +63,12 @@ class EventIndex:
                 self.steps.append(event)
                 self.iterations.setdefault(event.loops, []).append(event)
                 if event.consumed:
-                    self.busy.add((event.optimizer, event.site))
+                    self.effective_steps.add((event.optimizer, event.site))
                 for consumed in event.consumed.values():
                     for backward in consumed:
-                        self.takers.setdefault(backward, {})[event] = None
+                        self.steps_by_backward.setdefault(backward, {})[event] = None
             elif isinstance(event, ZeroGrad):
-                self.zeros.append(event)
+                self.gradient_clears.append(event)
 
 
 def _index(run: Run) -> EventIndex:
@@ -78,16 +78,16 @@ def _index(run: Run) -> EventIndex:
     return known
 
 
-def fed_by(run: Run) -> dict[Backward, Feeding | None]:
-    """The memo of :func:`gradfix.rules.diagnosis.feeding`: its answer for each backward of a run."""
-    return _index(run).fed
+def leak_path_memo(run: Run) -> dict[Backward, LeakPath | None]:
+    """The memo of :func:`gradfix.rules.diagnosis.leak_path`: its answer for each backward of a run."""
+    return _index(run).leak_paths
 
 
 Answer = TypeVar("Answer")
 Asked = TypeVar("Asked", bound=Event)
 
 
-def answered(question: Callable[[Run, Asked], Answer]) -> Callable[[Run, Asked], Answer]:
+def cached_by_event(question: Callable[[Run, Asked], Answer]) -> Callable[[Run, Asked], Answer]:
     """Decorator: caches the answers to a question about one event until the run has more events."""
 
     @wraps(question)
@@ -117,9 +117,9 @@ def steps_in(run: Run, path: LoopContext) -> list[Step]:
     return _index(run).iterations.get(path, [])
 
 
-def zeros(run: Run) -> list[ZeroGrad]:
+def gradient_clears(run: Run) -> list[ZeroGrad]:
     """The places where gradients were certainly cleared, in order."""
-    return _index(run).zeros
+    return _index(run).gradient_clears
 
 
 Happened = TypeVar("Happened", bound=Event)
@@ -136,24 +136,24 @@ def between(events: list[Happened], first: int, last: float = math.inf) -> Itera
     return (events[k] for k in range(start, bisect_left(events, last, start, key=lambda e: e.serial)))
 
 
-def refused(run: Run, kind: Literal["E4", "E5"]) -> Change | None:
+def refused(run: Run, kind: Literal["E4", "E5"]) -> InPlaceChange | None:
     """The write in place by which a run ends, if autograd refuses it for that reason."""
     last = run.events[-1] if run.refused_write else None
-    return last if isinstance(last, Change) and last.failure and last.failure.kind == kind else None
+    return last if isinstance(last, InPlaceChange) and last.failure and last.failure.kind == kind else None
 
 
-def trains(run: Run, step: Step) -> bool:
+def ever_finds_gradient(run: Run, step: Step) -> bool:
     """Whether the optimizer of a step ever finds a gradient at that place."""
-    return (step.optimizer, step.site) in _index(run).busy
+    return (step.optimizer, step.site) in _index(run).effective_steps
 
 
 def first_step(run: Run, backward: Backward) -> Step | None:
     """The first step that consumes what ``backward`` accumulated."""
-    return next(iter(_index(run).takers.get(backward, ())), None)
+    return next(iter(_index(run).steps_by_backward.get(backward, ())), None)
 
 
-@answered
-def owner(run: Run, backward: Backward) -> OptimizerState | None:
+@cached_by_event
+def optimizer_of_loss(run: Run, backward: Backward) -> OptimizerState | None:
     """The optimizer that a loss is for.
 
     It is the first whose step uses its gradients. If the steps of several optimizers use them before the next
@@ -168,15 +168,15 @@ def owner(run: Run, backward: Backward) -> OptimizerState | None:
     since = losses[at - 1].serial if at else -1
     following = (b.serial for b in losses[at : at + 2] if b is not backward)
     until = next(following, math.inf)
-    taking = {s.optimizer for s in _index(run).takers.get(backward, ()) if s.serial < until}
+    taking = {s.optimizer for s in _index(run).steps_by_backward.get(backward, ()) if s.serial < until}
     if len(taking) < 2:
         return step.optimizer
-    cleared = {leaf for zero in between(zeros(run), since, backward.serial) for leaf in zero.leaves}
+    cleared = {leaf for zero in between(gradient_clears(run), since, backward.serial) for leaf in zero.leaves}
     fresh = [optimizer for optimizer in taking if cleared.issuperset(optimizer.owned())]
     return fresh[0] if len(fresh) == 1 else step.optimizer
 
 
-def awaited(run: Run, backward: Backward) -> bool:
+def step_follows(run: Run, backward: Backward) -> bool:
     """Whether a step follows the backward in the same iteration, before any other backward."""
     later = next(between(steps_in(run, backward.loops), backward.serial), None)
     other = next(between(_index(run).accumulating, backward.serial), None)
@@ -191,7 +191,7 @@ def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast
     that is not followed leads to is not known.
     """
     here, seen = len(step.loops), set[ModuleCall | None]()
-    if any(not b.certain or b.blind for b in backwards(run) if b.loops[:here] == step.loops):
+    if any(not b.certain or b.graph_unknown for b in backwards(run) if b.loops[:here] == step.loops):
         return None
     (walked, calls), escaped = _walked(run), run.escaped_since(since)
     cut = {node for _, node, _ in run.detached}
@@ -209,7 +209,7 @@ def undifferentiated(run: Run, step: Step, leaves: set[Leaf], since: int) -> ast
             seen.add(node.call)  # The last operation of the network leads to all that it uses.
             if node in cut:
                 continue
-            below = reach([(node, True)]).items()
+            below = reachable_nodes([(node, True)]).items()
             own = [(leaf, sure and way) for one, way in below for leaf, sure, _ in one.leaves]
         if any(sure and leaf in leaves and leaf.requires is True for leaf, sure in own):
             return node.site if node.call is None else node.call.site
@@ -229,16 +229,16 @@ def _walked(run: Run) -> tuple[set[Node], set[object]]:
     return index.walked
 
 
-def taking(run: Run, some: Iterable[Backward]) -> list[Step]:
+def steps_using(run: Run, some: Iterable[Backward]) -> list[Step]:
     """The steps that use gradients of any of these backwards, in order."""
-    takers = _index(run).takers
+    takers = _index(run).steps_by_backward
     found = {step for backward in some for step in takers.get(backward, ())}
     return sorted(found, key=lambda step: step.serial)
 
 
 def consumers(run: Run, backward: Backward) -> set[OptimizerState]:
     """Every optimizer that consumes some of a backward's gradients."""
-    return {s.optimizer for s in _index(run).takers.get(backward, ())}
+    return {s.optimizer for s in _index(run).steps_by_backward.get(backward, ())}
 
 
 def same_iteration(node: Node, event: Backward) -> bool:
@@ -263,7 +263,7 @@ def calls_in(nodes: Iterable[Node]) -> list[ModuleCall]:
     return sorted(found, key=lambda c: c.serial)
 
 
-def carrying(
+def operands_reaching(
     call: ModuleCall, targets: set[Node], around: Iterable[ModuleCall] = ()
 ) -> list[tuple[ast.expr, Value]]:
     """The operands of a network call whose graph certainly leads into ``targets``.
@@ -273,7 +273,7 @@ def carrying(
     """
     found: list[tuple[ast.expr, Value]] = []
     closed = set(around)
-    for expression, value in listed(call.operands):
+    for expression, value in expanded_operands(call.operands):
         work = [t.node for t in tensors_in(value) if t.node is not None]
         seen: set[Node] = set()
         while work:
@@ -288,7 +288,7 @@ def carrying(
     return found
 
 
-def listed(operands: Iterable[tuple[ast.expr, object]]) -> Iterator[tuple[ast.expr, Value]]:
+def expanded_operands(operands: Iterable[tuple[ast.expr, object]]) -> Iterator[tuple[ast.expr, Value]]:
     """Operands, with the items of ``[a, b]`` or ``(a, b)`` instead of the whole."""
     for expression, value in operands:
         assert isinstance(value, Value)
@@ -297,7 +297,7 @@ def listed(operands: Iterable[tuple[ast.expr, object]]) -> Iterator[tuple[ast.ex
         if len(items) != len(written) or any(isinstance(e, ast.Starred) for e in written) or not items:
             yield expression, value
         else:
-            yield from listed(zip(written, items))
+            yield from expanded_operands(zip(written, items))
 
 
 def without_call(backward: Backward, calls: set[ModuleCall]) -> set[Node]:
@@ -313,7 +313,7 @@ def without_call(backward: Backward, calls: set[ModuleCall]) -> set[Node]:
     return seen
 
 
-def holding(nodes: Iterable[Node], leaves: set[Leaf]) -> set[Node]:
+def passing_gradient_to(nodes: Iterable[Node], leaves: set[Leaf]) -> set[Node]:
     """Those of ``nodes`` that pass a gradient directly to one of ``leaves``."""
     return {n for n in nodes if any(leaf in leaves for leaf, _, _ in n.leaves)}
 
@@ -336,11 +336,11 @@ def owned_elsewhere(run: Run, backward: Backward, by: OptimizerState) -> set[Lea
     return {leaf for leaf, sure in backward.reached.items() if sure and leaf in others and leaf not in mine}
 
 
-def uncleared(run: Run) -> bool:
+def has_uncleared_step(run: Run) -> bool:
     """Whether some step in a loop consumes what nothing clears in the same iteration."""
     for step in steps(run):
         depth = len(step.loops)
-        cleared = {leaf for z in zeros(run) if z.loops[:depth] == step.loops for leaf in z.leaves}
+        cleared = {leaf for z in gradient_clears(run) if z.loops[:depth] == step.loops for leaf in z.leaves}
         if depth and not cleared.issuperset(step.consumed):
             return True
     return False
@@ -357,13 +357,13 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
     met: set[Hashable] = set()
     repeats = _repeats(steps(run))
     for step in steps(run):
-        place = step.optimizer.like, step.site, step.loops[: -repeats[step.optimizer.like, step.site]]
+        place = step.optimizer.original, step.site, step.loops[: -repeats[step.optimizer.original, step.site]]
         if place not in met:
             met.add(place)
             continue
         stale = any(
             (before or _replaced(run, b, step))
-            and (sure or step.optimizer.external or meant(run, b, step.optimizer))
+            and (sure or step.optimizer.external or leaves_gradients_for(run, b, step.optimizer))
             for d in step.consumed.values()
             for b, (sure, before) in d.items()
         )
@@ -377,14 +377,14 @@ def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
             clean.add(step.site)
         else:
             # Losses for other optimizers leave gradients here too, which are to be cleared with the rest.
-            own = [b for b in fresh if owner(run, b) is step.optimizer]
+            own = [b for b in fresh if optimizer_of_loss(run, b) is step.optimizer]
             again.setdefault(step.site, (step, min(own or fresh, key=lambda b: b.serial)))
     for site, pair in again.items():
         if site not in clean:
             yield pair
 
 
-def adding_up(step: Step) -> set[Leaf]:
+def accumulated_leaves(step: Step) -> set[Leaf]:
     """The parameters that certainly have a gradient of this iteration and one that was consumed before."""
     return {
         leaf
@@ -398,9 +398,10 @@ def _replaced(run: Run, backward: Backward, step: Step) -> bool:
     """Whether an optimizer that this step's optimizer replaces has already used the gradients of a
     backward."""
     own = step.optimizer
-    takers = _index(run).takers.get(backward, ())
+    takers = _index(run).steps_by_backward.get(backward, ())
     return any(
-        s.serial < step.serial and s.optimizer is not own and s.optimizer.like is own.like for s in takers
+        s.serial < step.serial and s.optimizer is not own and s.optimizer.original is own.original
+        for s in takers
     )
 
 
@@ -411,7 +412,7 @@ def _repeats(happened: list[Step]) -> dict[tuple[OptimizerState, ast.AST], int]:
     """
     groups: dict[tuple[OptimizerState, ast.AST], list[Step]] = {}
     for step in happened:
-        groups.setdefault((step.optimizer.like, step.site), []).append(step)
+        groups.setdefault((step.optimizer.original, step.site), []).append(step)
     found: dict[tuple[OptimizerState, ast.AST], int] = {}
     for place, together in groups.items():
         deepest = max(len(step.loops) for step in together)
@@ -426,13 +427,13 @@ def _repeats(happened: list[Step]) -> dict[tuple[OptimizerState, ast.AST], int]:
     return found
 
 
-def meant(run: Run, backward: Backward, optimizer: OptimizerState) -> bool:
+def leaves_gradients_for(run: Run, backward: Backward, optimizer: OptimizerState) -> bool:
     """Whether a backward, if it does not raise, leaves gradients for ``optimizer``, as far as can be seen.
 
     It cannot lead anywhere else, or it may reach what the optimizer owns and the optimizer steps before
     anything else is differentiated.
     """
-    if pledged(backward, optimizer):
+    if surely_leaves_gradients_for(backward, optimizer):
         return True
     mine = set(optimizer.owned())
     if not backward.certain or backward.failure is not None or mine.isdisjoint(backward.reached):
@@ -445,7 +446,7 @@ def meant(run: Run, backward: Backward, optimizer: OptimizerState) -> bool:
     )
 
 
-def pledged(backward: Backward, optimizer: OptimizerState) -> bool:
+def surely_leaves_gradients_for(backward: Backward, optimizer: OptimizerState) -> bool:
     """Whether a backward, if it does not raise, certainly leaves gradients for ``optimizer``, in some block.
 
     Every leaf that its graph can lead to is one of the optimizer's.
@@ -457,7 +458,7 @@ def pledged(backward: Backward, optimizer: OptimizerState) -> bool:
         and backward.failure is None
         and bool(backward.reached)
         and all(leaf in mine and leaf.requires is True for leaf in backward.reached)
-        and not any(map(unseen, backward.visited))
+        and not any(map(begins_in_unseen_code, backward.visited))
     )
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import is_differentiation, walk
 from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Unanalysed, UnknownFunction
 from gradfix.core.syntax import LOOPS
 
@@ -39,7 +39,7 @@ def unanalysed(program: Program) -> tuple[Unanalysed, ...]:
     """The functions, and the loops outside of functions, in which something is differentiated unseen."""
     seen = _seen(program)
     # What follows an error in the forward is analysed when that is fixed.
-    stopped = any(run.refused_write for entry in program.entries for run in entry.runs[:1])
+    stopped = any(run.refused_write for entry in program.entry_points for run in entry.runs[:1])
     missed: dict[ast.AST, list[tuple[ast.Call, _Seen]]] = {}
     for call in walk(program.tree):
         if isinstance(call, ast.Call) and is_differentiation(call.func):
@@ -58,7 +58,7 @@ def unknown_functions(program: Program) -> tuple[UnknownFunction, ...]:
     What is called in another module is left out, and what further runs alone come to.
     """
     lines: dict[str, int] = {}
-    for entry in program.entries:
+    for entry in program.entry_points:
         for run in entry.runs[:1]:
             for name, site in run.unknown_functions.items():
                 line: int = getattr(site, "lineno", 0)
@@ -70,7 +70,7 @@ def unknown_functions(program: Program) -> tuple[UnknownFunction, ...]:
 def _seen(program: Program) -> dict[ast.AST, _Seen]:
     """By the place of a backward, or of a call that leads to one: how much any run has seen of it."""
     seen: dict[ast.AST, _Seen] = {}
-    for entry in program.entries:
+    for entry in program.entry_points:
         cut_off = any(run.unfinished for run in entry.runs)
         for run in entry.runs:
             takers = _takers(run)
@@ -95,7 +95,7 @@ def _takers(run: Run) -> dict[Backward, list[Step]]:
 
 
 def _degree(event: Backward, takers: dict[Backward, list[Step]]) -> _Seen:
-    if event.failure is not None or event.caught:
+    if event.failure is not None or event.error_expected:
         return _Seen.ALL
     if not event.certain or not any(event.reached.values()):
         return _Seen.BLIND
@@ -188,7 +188,9 @@ def _why_not_reached(program: Program, place: ast.AST, call: ast.Call) -> tuple[
         )
     if program.messages:
         return _budget(program)
-    entered = {definition for entry in program.entries for run in entry.runs for definition in run.entered}
+    entered = {
+        definition for entry in program.entry_points for run in entry.runs for definition in run.entered
+    }
     if isinstance(place, FUNCTIONS) and place not in entered:
         return (
             "nothing that calls it was found",

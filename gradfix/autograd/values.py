@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
-from gradfix.autograd.graph import Cut, Leaf, Node, OptimizerState, Storage, Tri
-from gradfix.autograd.iteration_numbers import ARITHMETIC, NUMBER, LoopIteration, Term
+from gradfix.autograd.graph import GraphEnd, Leaf, Node, OptimizerState, Storage, Tri
+from gradfix.autograd.iteration_numbers import ARITHMETIC, NUMBER, LoopIteration, NumberExpression
 
 LARGEST = 10_000
 """How many values a list or dict may hold, nested ones counted each time they occur.
@@ -54,8 +54,8 @@ class Unknown(Value):
     """A value the model does not know.
 
     ``node`` is set where tensors with a graph went into it. Where it is not, it may still have one that is
-    not seen, unless it is :func:`data`. ``leaf`` is set once it is known to be a network: the block of all
-    its parameters.
+    not seen, unless it is :func:`graphless_value`. ``leaf`` is set once it is known to be a network: the
+    block of all its parameters.
     """
 
     __slots__ = (
@@ -84,7 +84,7 @@ class Unknown(Value):
         self.requires: Tri = None if node is not None else False
         self.graphless = False
         """Whether it certainly has no graph: a number, a text, an array, a batch of a data loader."""
-        self.lost: Cut | None = None
+        self.lost: GraphEnd | None = None
         """Where a graph ended that it was computed with, if it is known to have none."""
         self.leaf: Leaf | None = None
         self.parent = parent
@@ -100,7 +100,7 @@ class Unknown(Value):
         """The result of a call, which nothing else refers to, in contrast to an argument."""
         self.storage: Storage | None = None
         """Its memory, once a graph has saved it."""
-        self.handed: tuple[ast.AST, Params] | None = None
+        self.handed: tuple[ast.AST, ParameterIterable] | None = None
         """The call that made it and the parameters it was given: if it is stepped, it is their optimizer."""
         self.optimizer: Optimizer | None = None
         """The optimizer that it is, once its ``step`` or ``zero_grad`` has been called."""
@@ -120,14 +120,14 @@ class Unknown(Value):
             return False
         return True
 
-    def block(self, asked: ast.AST | None = None) -> Leaf:
+    def parameter_block(self, asked: ast.AST | None = None) -> Leaf:
         """Its parameters as one block; from this call on it is taken for a network.
 
         ``asked`` becomes the place of their creation, unless a call is known to have created the network.
         """
         if self.leaf is None:
             self.leaf = Leaf(self.label, True, None if self._is_made() else asked)
-            self.leaf.supposed = True
+            self.leaf.assumed = True
             root = self.parent
             while root is not None and root.leaf is None:
                 root = root.parent
@@ -170,17 +170,22 @@ class Unknown(Value):
                     self._adopt(child)
 
 
-class Index(Unknown):
+class IterationNumber(Unknown):
     """A number that a loop of unknown length counts, or that is computed from one.
 
     The iterations that are run are the first ones, so ``number`` is what it is in this very iteration. What a
-    later iteration would make of it is left open: see :func:`gradfix.autograd.interpreter.conditions.now`.
+    later iteration would make of it is left open: see
+    :func:`gradfix.autograd.interpreter.conditions.value_in_iteration`.
     """
 
-    __slots__ = ("counts", "number", "passed", "term")
+    __slots__ = ("counts", "iteration", "number", "term")
 
     def __init__(
-        self, number: float, counts: bool = True, passed: LoopIteration | None = None, term: Term = NUMBER
+        self,
+        number: float,
+        counts: bool = True,
+        iteration: LoopIteration | None = None,
+        term: NumberExpression = NUMBER,
     ) -> None:
         super().__init__("index")
         self.number = number
@@ -188,29 +193,42 @@ class Index(Unknown):
         self.counts = counts
         """Whether it grows with every iteration, unlike what is computed from it in other ways (``i %
         2``)."""
-        self.passed = passed
+        self.iteration = iteration
         """The iteration whose number it is computed from, if it is one alone."""
         self.term = term
         """How it is computed from that."""
 
 
-class Condition(Unknown):
+class NumberCondition(Unknown):
     """A comparison of iteration numbers: it ``holds`` in this iteration, and perhaps not in another one."""
 
-    __slots__ = ("holds", "passed", "term")
+    __slots__ = ("holds", "iteration", "term")
 
-    def __init__(self, holds: bool, passed: LoopIteration | None = None, term: Term = NUMBER) -> None:
+    def __init__(
+        self, holds: bool, iteration: LoopIteration | None = None, term: NumberExpression = NUMBER
+    ) -> None:
         super().__init__("condition")
         self.graphless = True
         self.holds = holds
-        self.passed = passed
+        self.iteration = iteration
         self.term = term
 
 
 class Tensor(Value):
     """A tensor: where it hangs in the graph, whether it requires grad, which memory it has."""
 
-    __slots__ = ("among", "base", "cut", "leaf", "lost", "may_view", "node", "requires", "storage", "views")
+    __slots__ = (
+        "among",
+        "base",
+        "detached_from",
+        "leaf",
+        "lost",
+        "may_view",
+        "node",
+        "requires",
+        "storage",
+        "views",
+    )
 
     def __init__(
         self, node: Node | None = None, requires: Tri = False, storage: Storage | None = None
@@ -225,9 +243,9 @@ class Tensor(Value):
         """Its views, whose graph follows it when it is changed in place."""
         self.may_view: Leaf | None = None
         """The leaf that this may be a view of, or a copy."""
-        self.cut: tuple[Node, ast.AST] | None = None
+        self.detached_from: tuple[Node, ast.AST] | None = None
         """The graph from which it was detached, and where; it shares the memory."""
-        self.lost: Cut | None = None
+        self.lost: GraphEnd | None = None
         """Where a graph ended that it was computed with, if it has none, or is a leaf."""
         self.among: ast.AST | None = None
         """The operation that returned it, if autograd refuses to modify it in place: it is one of several
@@ -267,14 +285,14 @@ class SummaryTensor(Value):
         return self.itself and all(leaf.grad is None and not leaf.unknown_grad for leaf in self.leaves)
 
 
-Wholes = tuple[tuple[Leaf, ...], ...]
+WholeNetworks = tuple[tuple[Leaf, ...], ...]
 """The parameters of several networks, all that each has: a network may be there twice."""
 
 
-class Params(Value):
+class ParameterIterable(Value):
     """An iterable of parameters, as ``parameters()`` gives it."""
 
-    __slots__ = ("complete", "half", "leaves", "made", "named", "spent", "wholes")
+    __slots__ = ("complete", "exhausted_by", "leaves", "made", "named", "selection", "whole_networks")
 
     def __init__(
         self, leaves: list[Leaf], complete: bool = True, named: bool = False, made: ast.AST | None = None
@@ -282,13 +300,13 @@ class Params(Value):
         self.leaves = leaves
         self.complete = complete
         self.named = named
-        self.half: tuple[str, bool] | None = None
+        self.selection: tuple[str, bool] | None = None
         """If a condition has selected them: its text, and whether it holds for them."""
         self.made = made
         """What created it, if it is a generator, which can be iterated only once."""
-        self.spent: ast.AST | None = None
+        self.exhausted_by: ast.AST | None = None
         """What has gone through it."""
-        self.wholes: Wholes | None = None
+        self.whole_networks: WholeNetworks | None = None
         """The networks all of whose parameters these are; None where some may have been picked."""
 
 
@@ -367,7 +385,7 @@ class Optimizer(Value):
         self.state = state
 
 
-class Length(Const):
+class GrowingLength(Const):
     """The length of a list that a loop of unknown length fills: this long now, longer later."""
 
     __slots__ = ()
@@ -441,7 +459,7 @@ class Mapping(Value):
         return Unknown(key)
 
 
-class Lists(Mapping):
+class DefaultDictOfLists(Mapping):
     """``defaultdict(list)``: a missing key gets an empty list."""
 
     __slots__ = ("loops",)
@@ -480,7 +498,7 @@ class Frame:
         self.shared = False
         """Whether all runs have this one: what is found out for one run only must not be kept in it."""
 
-    def home(self, name: str) -> Frame:
+    def binding_frame(self, name: str) -> Frame:
         """The frame in which it binds a variable."""
         return self.nonlocals.get(name, self) if self.nonlocals is not None else self
 
@@ -515,7 +533,7 @@ class Definitions:
         statement = self._statements.get(name)
         if statement is None:
             return None
-        frame.variables[name] = External(name)  # for a class that mentions itself
+        frame.variables[name] = ImportedName(name)  # for a class that mentions itself
         define(statement)
         value = frame.variables[name]
         if isinstance(value, (Function, Class)) and value.node is statement:
@@ -579,7 +597,7 @@ def names_in(definition: ast.AST) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.id for node in nodes if isinstance(node.ctx, ast.Load)))
 
 
-class Suspended(Value):
+class PendingGenerator(Value):
     """A generator of the project that has been called and not yet run.
 
     It is a ``contextmanager``, or a generator that runs a backward.
@@ -606,7 +624,7 @@ class Class(Value):
         self.attributes: dict[str, Value] = {}
         self.is_module: bool = any(
             (isinstance(b, Class) and b.is_module)
-            or (isinstance(b, External) and b.name.rsplit(".", 1)[-1] in MODULE_BASES)
+            or (isinstance(b, ImportedName) and b.name.rsplit(".", 1)[-1] in MODULE_BASES)
             for b in bases
         )
 
@@ -632,7 +650,7 @@ class Class(Value):
 
     def outside(self) -> list[str]:
         """The names of what it inherits from outside of the project."""
-        return [base.name for cls in self.order() for base in cls.bases if isinstance(base, External)]
+        return [base.name for cls in self.order() for base in cls.bases if isinstance(base, ImportedName)]
 
     def unknown_bases(self) -> bool:
         """Whether something that the model cannot see is inherited."""
@@ -640,7 +658,7 @@ class Class(Value):
             for base in cls.bases:
                 if isinstance(base, Class):
                     continue
-                if isinstance(base, External) and base.name in KNOWN_BASES:
+                if isinstance(base, ImportedName) and base.name in KNOWN_BASES:
                     continue
                 return True
         return False
@@ -680,7 +698,7 @@ class Learner(Value):
         """What its weights were computed with, once it has been adapted to a loss."""
 
 
-class External(Value):
+class ImportedName(Value):
     """Something imported from outside, by its dotted name."""
 
     __slots__ = ("name",)
@@ -728,7 +746,7 @@ class Process(Partial):
     __slots__ = ()
 
 
-class Scaled(Value):
+class ScaledLossContext(Value):
     """A context that gives a scaled loss (apex)."""
 
     __slots__ = ("loss",)
@@ -767,7 +785,7 @@ class Array(Unknown):
         self.graphless = True
 
 
-class Schedule(Unknown):
+class Scheduler(Unknown):
     """A scheduler of torch's kind: it sets the learning rate of an optimizer, and leaves gradients alone."""
 
     __slots__ = ("optimizer_state", "resumed")
@@ -814,11 +832,11 @@ class Attributes(Value):
 
     __slots__ = ("holder",)
 
-    def __init__(self, holder: Module | Instance | External | Namespace) -> None:
+    def __init__(self, holder: Module | Instance | ImportedName | Namespace) -> None:
         self.holder = holder
 
 
-class Static(Value):
+class StaticOrClassMethod(Value):
     """A ``@staticmethod`` or ``@classmethod``."""
 
     __slots__ = ("function", "of_class")
@@ -845,7 +863,7 @@ def is_plain(value: Value) -> bool:
     return True
 
 
-def data(label: str, *computed_of: Value) -> Unknown:
+def graphless_value(label: str, *computed_of: Value) -> Unknown:
     """A value of which nothing is known but that it has no graph: a number, a text, a size, an array.
 
     If something that it was ``computed_of`` had a graph, the result notes where that ended.
@@ -866,7 +884,7 @@ def hides_graph(value: Value, depth: int = 3) -> bool:
     return False
 
 
-def lost_in(values: Iterable[Value], depth: int = 3) -> Cut | None:
+def lost_in(values: Iterable[Value], depth: int = 3) -> GraphEnd | None:
     """Where the first of some values, or of what containers hold, has lost a graph."""
     for value in values:
         if value.__class__ is Const:
@@ -984,7 +1002,7 @@ def in_reach(values: Iterable[Value]) -> tuple[list[Node], bool]:
             case Module():
                 leaves = [leaf for leaf in (value.leaf, value.rest) if leaf is not None]
                 work += [*value.items, *value.attributes.values()]
-            case Params():
+            case ParameterIterable():
                 leaves = value.leaves
             case SummaryTensor():
                 leaves = value.leaves if value.view == "" else ()
@@ -1000,7 +1018,7 @@ def in_reach(values: Iterable[Value]) -> tuple[list[Node], bool]:
                     work.append(value.inherited)
             case Function():
                 work += value.mentioned()
-            case Static():
+            case StaticOrClassMethod():
                 work.append(value.function)
             case Method():
                 work.append(value.of)
@@ -1020,11 +1038,11 @@ def spelled(template: str, make: Callable[[], object], size: int = 0) -> Value:
     ``size`` is how long it may become at most, where what it is made of may be long.
     """
     if size > LONGEST or len(template) > LONGEST or _WIDE.search(template):
-        return data("text")
+        return graphless_value("text")
     try:
         return Const(make())
     except Exception:
-        return data("text")
+        return graphless_value("text")
 
 
 def length(value: object) -> int:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradfix.autograd.graph import Backward
+from gradfix.autograd.program import Program, analyze
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, steps
-from gradfix.autograd.training_step import Program, analyze
 from gradfix.bot import markdown
 from gradfix.project.source import Source
 from gradfix.rules.edits import stepped
@@ -81,7 +81,7 @@ def flow_of(version: Source) -> Diagram:
     arrows: dict[tuple[str, str], None] = {}
     strays: dict[tuple[str, str], None] = {}
     raises: dict[str, str] = {}
-    for entry in program.entries:
+    for entry in program.entry_points:
         run = entry.runs[0]
         arrows |= dict.fromkeys(_arrows(program, run))
         for backward in backwards(run):

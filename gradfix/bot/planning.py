@@ -17,7 +17,7 @@ from gradfix.bot.proof import outcome_of
 from gradfix.core.codemod import Effect
 from gradfix.pipeline import driver, proving
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions
-from gradfix.pipeline.results import Attempt, FileReport, Outcome, Repaired
+from gradfix.pipeline.results import Attempt, FilePlan, FileReport, Outcome
 from gradfix.project import source
 from gradfix.project.source import Problem, Source
 from gradfix.rewriting.patch import unified_diff
@@ -201,7 +201,7 @@ class _Maker:
         return os.path.relpath(os.path.realpath(shown), os.path.realpath(self._root)).replace(os.sep, "/")
 
 
-def _rewrites(file: Repaired, path: str, options: Options) -> Iterable[Rewrite]:
+def _rewrites(file: FilePlan, path: str, options: Options) -> Iterable[Rewrite]:
     parsed = source.parse(file.path, file.before, options.settings.max_file_size)
     if isinstance(parsed, Source):
         for attempt in file.applied:

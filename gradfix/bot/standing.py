@@ -85,7 +85,7 @@ def _keys(
     A fix may be for a line that the one before it has made.
     """
     options = replace(base.options, selected=codemods, unsafe_fixes=True)
-    report = driver.diagnosed(parsed, options)
+    report = driver.file_report(parsed, options)
     keys = {
         Key.of(one.finding, parsed, path): frozenset(fix.effect for fix in one.finding.fixes)
         for one in report.findings

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from gradfix.core.span import Span
 
 if TYPE_CHECKING:
-    from gradfix.autograd.training_step import Program
+    from gradfix.autograd.program import Program
 
 
 class Effect(enum.StrEnum):
@@ -50,7 +50,7 @@ class Severity(enum.StrEnum):
     INFO = "info"
     """It could be tidier."""
 
-    def reaches(self, least: Severity) -> bool:
+    def is_at_least(self, least: Severity) -> bool:
         """Whether it is as bad as ``least``, or worse."""
         order = list(Severity)
         return order.index(self) <= order.index(least)
@@ -234,7 +234,7 @@ class Fix(NamedTuple):
     and finds exactly what it did before."""
 
     @property
-    def unproved(self) -> bool:
+    def is_authors_choice(self) -> bool:
         """Whether only the author can say that it is right: which of several programs was meant.
 
         Running it shows what it does, and proves no choice.
@@ -242,9 +242,9 @@ class Fix(NamedTuple):
         return self.effect is Effect.CHANGES and self.claim.raises is not None
 
     @property
-    def standing(self) -> str:
+    def applicability_label(self) -> str:
         """When it may be applied, in a word for people."""
-        return "unproved" if self.unproved else self.applicability
+        return "unproved" if self.is_authors_choice else self.applicability
 
     @property
     def applicability(self) -> Applicability:
@@ -266,24 +266,24 @@ class Finding(NamedTuple):
     advice: str = ""
     """What a person can do where no fix holds; by default what the codemod's documentation says of that."""
     severity: Severity | None = None
-    """By default what follows from the fixes and the codemod's documentation (see :func:`rated`)."""
+    """By default what follows from the fixes and the codemod's documentation (see :func:`severity_of`)."""
     ways: tuple[Fix, ...] = ()
     """Further fixes, each of a way that a person may ask for by its name. None is tried without that."""
 
     @property
-    def admits(self) -> tuple[Way, ...]:
+    def available_ways(self) -> tuple[Way, ...]:
         """The ways that it can be repaired by, the default first."""
         named = (fix.way for fix in (*self.fixes, *self.ways))
         return tuple(dict.fromkeys(way for way in named if way is not None))
 
-    def by(self, way: Way | None) -> tuple[Fix, ...]:
+    def fixes_by(self, way: Way | None) -> tuple[Fix, ...]:
         """The fixes to try where ``way`` is asked for: those of that way, if there is a choice at all."""
-        if way is None or not self.admits:
+        if way is None or not self.available_ways:
             return self.fixes
         return tuple(fix for fix in (*self.fixes, *self.ways) if fix.way is way)
 
 
-def rated(finding: Finding, usual: Severity) -> Severity:
+def severity_of(finding: Finding, usual: Severity) -> Severity:
     """How bad a finding is, of a codemod whose findings are ``usual``.
 
     What raises, or cannot train anything, is an error whatever is usual, and what only wastes work is none.
@@ -363,8 +363,8 @@ class Codemod:
 
     @property
     def severity(self) -> Severity:
-        """How bad its findings are, unless a finding is another case (see :func:`rated`): the first word of a
-        paragraph of the documentation, and a warning where nothing is said."""
+        """How bad its findings are, unless a finding is another case (see :func:`severity_of`): the first
+        word of a paragraph of the documentation, and a warning where nothing is said."""
         word = re.match(r"\w*", self._paragraph(SEVERITY))
         return next((one for one in Severity if word and one == word[0]), Severity.WARNING)
 

@@ -13,7 +13,7 @@ from gradfix.core.ledger import BackwardCall, Ledger, Parameter, Parameters
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class UncertainPair:
     """Two losses that reach the same parameters, where it is not certain that both are meant for them."""
 
     first: BackwardCall
@@ -31,16 +31,16 @@ class Doubt:
         return self.first if self.leaking is self.second else self.second
 
 
-def doubts(ledger: Ledger) -> Iterator[Doubt]:
+def uncertain_pairs(ledger: Ledger) -> Iterator[UncertainPair]:
     """The pairs of losses with a common graph, consumed by one step, that may not both be meant for it."""
     for second in ledger.calls:
         for number in sorted(second.again):
-            found = doubt(ledger, ledger.calls[number], second)
+            found = uncertain_pair(ledger, ledger.calls[number], second)
             if found is not None:
                 yield found
 
 
-def doubt(ledger: Ledger, first: BackwardCall, second: BackwardCall) -> Doubt | None:
+def uncertain_pair(ledger: Ledger, first: BackwardCall, second: BackwardCall) -> UncertainPair | None:
     """Why it is not certain that what one step consumes of two losses is meant to be consumed together.
 
     Both are meant for it if one optimizer alone consumes both, nobody throws either away, and neither mixes
@@ -53,12 +53,14 @@ def doubt(ledger: Ledger, first: BackwardCall, second: BackwardCall) -> Doubt | 
     consumers = [ledger.consumers.get(call.index, {}) for call in (first, second)]
     owners = {optimizer for each in consumers for parameter, optimizer in each.items() if parameter in shared}
     if len(owners) > 1:
-        return Doubt(first, second, shared, "each gives gradients to several optimizers")
+        return UncertainPair(first, second, shared, "each gives gradients to several optimizers")
     apart = (first.reached & second.reached) - shared
     if any(parameter in each for each in consumers for parameter in apart):
         # Of two players that take turns, each throws away what the other's loss has left. What neither of
         # the two is ever consumed by, both only pass through.
-        return Doubt(first, second, shared, "other parameters that both give gradients to do not use both")
+        return UncertainPair(
+            first, second, shared, "other parameters that both give gradients to do not use both"
+        )
     calls = [(call, {*each.values()}) for call, each in zip((first, second), consumers)]
     for (one, mine), (other, theirs) in (calls, calls[::-1]):
         spills = theirs < mine
@@ -69,7 +71,7 @@ def doubt(ledger: Ledger, first: BackwardCall, second: BackwardCall) -> Doubt | 
                 f"{one.loss} also trains parameters that {other.loss} does not, and may have been meant to "
                 "be detached from those of the other"
             )
-            return Doubt(first, second, shared, reason, one if leaks else None)
+            return UncertainPair(first, second, shared, reason, one if leaks else None)
     return None
 
 
@@ -88,11 +90,14 @@ def _takes_for_constant(one: BackwardCall, other: BackwardCall) -> bool:
 
     Without that part it still trains its own parameters.
     """
-    if one.cut is None or not one.constants & other.reached:
+    if one.without_constants is None or not one.constants & other.reached:
         return False
     own = one.reached - other.reached
     return (
-        bool(own) and one.constants <= other.reached and own <= one.cut.reached and not _mixes(one.cut, other)
+        bool(own)
+        and one.constants <= other.reached
+        and own <= one.without_constants.reached
+        and not _mixes(one.without_constants, other)
     )
 
 
@@ -102,7 +107,7 @@ def cut_rightly(before: Ledger, after: Ledger, loss: str, parameter: Parameter) 
     The loss leaked into what another loss trains, and no longer does; what it reaches through its own
     parameters, it still reaches.
     """
-    for found in doubts(before):
+    for found in uncertain_pairs(before):
         if found.leaking is None or found.leaking.loss != loss or parameter not in found.shared:
             continue
         other = found.other
@@ -113,7 +118,7 @@ def cut_rightly(before: Ledger, after: Ledger, loss: str, parameter: Parameter) 
     return False
 
 
-def leaks_still(found: Doubt, after: Ledger) -> bool:
+def leaks_still(found: UncertainPair, after: Ledger) -> bool:
     """Whether a loss of a repaired program, alone or in a sum, has the part by which one leaked before."""
     if found.leaking is None:
         return False
@@ -133,7 +138,7 @@ def leaks_still(found: Doubt, after: Ledger) -> bool:
 class Correction:
     """Which gradients of a backward call no step should use."""
 
-    cut: bool = False
+    drops_constants: bool = False
     """Whether those that flow through what its losses use as constants."""
     dropped: Parameters = frozenset()
     """Parameters for which it is to give nothing at all."""
@@ -153,7 +158,7 @@ def corrections(ledger: Ledger) -> Mapping[int, Correction]:
         Undecided: if that cannot be known.
     """
     found: dict[int, Correction] = {}
-    for one in doubts(ledger):
+    for one in uncertain_pairs(ledger):
         if one.leaking is None:
             raise Undecided(
                 f"whether {one.first.loss} and {one.second.loss} should both train what they share "
@@ -167,10 +172,10 @@ def corrections(ledger: Ledger) -> Mapping[int, Correction]:
                 f"{one.leaking.loss} also trains what {one.other.loss} trains, and should train a part of it"
             )
         else:
-            found[one.leaking.index] = Correction(known.cut, known.dropped | one.shared)
+            found[one.leaking.index] = Correction(known.drops_constants, known.dropped | one.shared)
     for number, parameters in _repeated(ledger).items():
         known = found.get(number, Correction())
-        found[number] = Correction(known.cut, known.dropped | parameters)
+        found[number] = Correction(known.drops_constants, known.dropped | parameters)
     _check_consumers(ledger, found)
     return found
 
@@ -185,7 +190,11 @@ def _check_consumers(ledger: Ledger, corrected: Mapping[int, Correction]) -> Non
     losses: dict[int, set[int]] = {}
     for number, by in ledger.consumers.items():
         how, call = corrected.get(number, Correction()), ledger.calls[number]
-        reached = call.cut.reached if how.cut and call.cut is not None else call.reached
+        reached = (
+            call.without_constants.reached
+            if how.drops_constants and call.without_constants is not None
+            else call.reached
+        )
         for parameter, optimizer in by.items():
             if parameter in reached - how.dropped:
                 consumers.setdefault(number, set()).add(optimizer)

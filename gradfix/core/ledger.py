@@ -75,7 +75,7 @@ class BackwardCall:
     constants: Parameters = frozenset()
     """Those that it depends on by way of what its losses take for a constant: the target of a criterion, what
     weighs the likelihood of something that was drawn by it."""
-    cut: BackwardCall | None = None
+    without_constants: BackwardCall | None = None
     """The same call if its losses did not depend on these constants, where there are any."""
 
     @property
@@ -89,7 +89,7 @@ class OptimizerStep:
     """A step of an optimizer."""
 
     optimizer: int
-    turn: int
+    number: int
     """Counts the steps of this optimizer."""
     consumed: Mapping[Parameter, tuple[int, ...]]
     """By parameter: the calls whose gradients it held."""

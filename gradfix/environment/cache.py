@@ -24,7 +24,7 @@ from gradfix.environment.requirements import LeftOut
 from gradfix.environment.resolve import Relaxed
 from gradfix.project import configuration
 from gradfix.system import files, store
-from gradfix.verify.made import MANIFEST
+from gradfix.verify.untrusted_environments import MANIFEST
 
 if sys.platform != "win32":
     import fcntl

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gradfix.environment.errors import EnvironmentFailure
 from gradfix.system import programs
-from gradfix.verify import made, starting
+from gradfix.verify import starting, untrusted_environments
 
 _BASE = (
     "import json, sys\n"
@@ -41,11 +41,11 @@ def base(python: str | None) -> Base:
     """
     if python is None:
         version = ".".join(map(str, sys.version_info[:3]))
-        return Base(sys.executable, version, made.bases_of_this())
+        return Base(sys.executable, version, untrusted_environments.bases_of_this())
     found = programs.find(os.path.expanduser(python))
     if found is None:
         raise EnvironmentFailure(f"{python} is not an interpreter that can be run")
-    if made.environment_of(found) is not None:
+    if untrusted_environments.environment_of(found) is not None:
         raise EnvironmentFailure(f"{python} is in an environment that gradfix has made: name one of your own")
     try:
         version, *prefixes = json.loads(_asked(found, _BASE))
@@ -60,7 +60,7 @@ def lacking(python: str, modules: Sequence[str]) -> list[str]:
     Raises:
         EnvironmentFailure: It does not say.
     """
-    if (environment := made.environment_of(python)) is not None:
+    if (environment := untrusted_environments.environment_of(python)) is not None:
         has = {*modules_in(Path(environment.folder)), *sys.stdlib_module_names}
         return [name for name in modules if name not in has]
     try:

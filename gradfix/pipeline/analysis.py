@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradfix.core.codemod import Finding, rated
+from gradfix.core.codemod import Finding, severity_of
 from gradfix.core.span import Span
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.placing import placed
@@ -15,7 +15,7 @@ from gradfix.project.configuration import near_miss
 from gradfix.project.source import Problem, Source
 
 if TYPE_CHECKING:
-    from gradfix.autograd.training_step import Program
+    from gradfix.autograd.program import Program
 
 
 class Analysis(NamedTuple):
@@ -38,12 +38,12 @@ def analyse(parsed: Source, options: Options, names: Collection[str] | None = No
     program = run_model(parsed)
     if isinstance(program, Problem):
         return Analysis(parsed, (), (program,))
-    return diagnose(parsed, program, options, names)
+    return run_codemods(parsed, program, options, names)
 
 
 def run_model(parsed: Source, keys: Collection[tuple[str, str]] | None = None) -> Program | Problem:
     """What the model makes of ``parsed``: from all entry points, or from those of ``keys``."""
-    from gradfix.autograd.training_step import analyze
+    from gradfix.autograd.program import analyze
 
     try:
         return analyze(parsed.tree, parsed.text, Path(parsed.path), keys)
@@ -51,7 +51,7 @@ def run_model(parsed: Source, keys: Collection[tuple[str, str]] | None = None) -
         return problem_of(parsed.path, "the analysis", error)
 
 
-def diagnose(
+def run_codemods(
     parsed: Source, program: Program, options: Options, names: Collection[str] | None = None
 ) -> Analysis:
     """Ask the codemods (those of ``names``, or all) about ``program``."""
@@ -63,16 +63,18 @@ def diagnose(
         try:
             found = list(codemod.find(program))
             findings += [
-                one._replace(advice=one.advice or codemod.by_hand, severity=rated(one, codemod.severity))
+                one._replace(
+                    advice=one.advice or codemod.by_hand, severity=severity_of(one, codemod.severity)
+                )
                 for one in found
             ]
         except Exception as error:
             problems.append(problem_of(parsed.path, f"the codemod {codemod.name}", error))
     # What lies in an imported module has no place in this file, unless it can be mended here.
-    lent = program.proxy_calls()
+    proxy_calls = program.proxy_calls()
     reported: dict[tuple[str, Span, str], Finding] = {}
     for finding in findings:
-        if finding.span.line > 0 and (finding.fixes or not is_elsewhere(finding, lent)):
+        if finding.span.line > 0 and (finding.fixes or not is_elsewhere(finding, proxy_calls)):
             notes = tuple(note for note in finding.notes if note.span.line > 0)
             # A mistake may show from more than one entry point.
             reported.setdefault((finding.code, finding.span, finding.message), finding._replace(notes=notes))
@@ -80,9 +82,9 @@ def diagnose(
     return Analysis(parsed, tuple(ordered), tuple(problems), program.messages, program)
 
 
-def is_elsewhere(finding: Finding, lent: Collection[Span]) -> bool:
+def is_elsewhere(finding: Finding, proxy_calls: Collection[Span]) -> bool:
     """Whether a finding or one of its notes is about code in an imported module."""
-    return finding.span in lent or any(note.span in lent for note in finding.notes)
+    return finding.span in proxy_calls or any(note.span in proxy_calls for note in finding.notes)
 
 
 def problem_of(path: str, what: str, error: Exception) -> Problem:
@@ -102,7 +104,7 @@ def reported_by(analysis: Analysis, options: Options) -> tuple[Finding, ...]:
         finding
         for finding in analysis.findings
         if options.reports(finding.code, analysis.source.path)
-        and (finding.severity is None or finding.severity.reaches(options.min_severity))
+        and (finding.severity is None or finding.severity.is_at_least(options.min_severity))
         and not _silenced(finding, analysis.source)
     )
 

@@ -1,7 +1,7 @@
 """Certificates: what was rewritten, what was promised, and what running both versions showed, as a file.
 
 A certificate holds both texts, so that whoever has it can have everything run again. Its fields are those of
-:mod:`gradfix.pipeline.shapes`; ``docs/certificate.md`` explains them, and a test holds the two together.
+:mod:`gradfix.pipeline.json_types`; ``docs/certificate.md`` explains them, and a test holds the two together.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gradfix.system import files
 from gradfix.verify.checks import proves
 
 if TYPE_CHECKING:
-    from gradfix.pipeline.shapes import CertificateData, WayData
+    from gradfix.pipeline.json_types import CertificateData, WayData
     from gradfix.verify.evidence import Evidence
     from gradfix.verify.trial import Rewrite
 

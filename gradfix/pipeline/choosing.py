@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Edit, Effect, Finding, Fix, Severity
-from gradfix.pipeline.analysis import Analysis, analyse, diagnose, identity_of, is_elsewhere, run_model
+from gradfix.pipeline.analysis import Analysis, analyse, identity_of, is_elsewhere, run_codemods, run_model
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.placing import placed, spans_of
 from gradfix.pipeline.results import Reported
@@ -18,7 +18,7 @@ from gradfix.rewriting.splice import spliced
 from gradfix.rules import bindings
 
 if TYPE_CHECKING:
-    from gradfix.autograd.training_step import Program
+    from gradfix.autograd.program import Program
 
 ALONE = 12
 """How many versions of a file with a single fix are analysed."""
@@ -26,7 +26,7 @@ ALONE = 12
 TOGETHER = 12
 """How many versions with the fixes of several findings are analysed after these."""
 
-STEPS = 30_000, 120_000
+STATEMENTS = 30_000, 120_000
 """Statements that the model may execute before no further version is analysed: with one fix, with several."""
 
 
@@ -34,9 +34,9 @@ class _Budget:
     """What may be spent on the choice of the fixes of one file."""
 
     def __init__(self, before: Program | None) -> None:
-        self._version = before.steps if before is not None else 0
+        self._version = before.statements_executed if before is not None else 0
         """About how many statements the model executes for a version: as many as for the unchanged file."""
-        self.steps = 0
+        self.statements = 0
         self.versions = 0
         self.exceeded = False
 
@@ -44,17 +44,17 @@ class _Budget:
         """Count a version that was analysed: the statements that the model executed, and one for each
         line."""
         self.versions += 1
-        self.steps += program.steps + program.text.count("\n")
+        self.statements += program.statements_executed + program.text.count("\n")
 
     @property
     def for_one(self) -> bool:
         """Whether there is something left for a version with one fix alone."""
-        return self.versions < ALONE and self.steps + self._version <= STEPS[0]
+        return self.versions < ALONE and self.statements + self._version <= STATEMENTS[0]
 
     @property
     def for_many(self) -> bool:
         """Whether there is something left for a version with many fixes."""
-        return self.versions < ALONE + TOGETHER and self.steps < STEPS[1]
+        return self.versions < ALONE + TOGETHER and self.statements < STATEMENTS[1]
 
 
 def choose_fixes(
@@ -114,7 +114,7 @@ def _together(
 
 def _in_order(finding: Finding, options: Options) -> list[Fix]:
     """The fixes of a finding: best first, but those that may be applied before those that may not."""
-    return sorted(finding.by(options.way), key=lambda fix: not is_allowed(fix, options))
+    return sorted(finding.fixes_by(options.way), key=lambda fix: not is_allowed(fix, options))
 
 
 def choose_fix(
@@ -198,7 +198,9 @@ def _bears_out(
     parsed = before.with_text(text) if text is not None and text != before.text else None
     if not isinstance(parsed, Source) or analysis.program is None:
         return None
-    if not bindings.hold(before.tree, parsed.tree, [edit for fix in made.values() for edit in fix.edits]):
+    if not bindings.variables_hold(
+        before.tree, parsed.tree, [edit for fix in made.values() for edit in fix.edits]
+    ):
         return None
     repairs = any(fix.effect is Effect.REPAIRS and fix.claim.raises is not None for fix in made.values())
     cuts = all(fix.only_cuts for fix in made.values())
@@ -214,9 +216,9 @@ def _bears_out(
             if cuts and budget is not None:
                 # What runs that are made on demand would rule out is no new mistake either.
                 with program.no_further_runs():
-                    after = _without(analysis, made, diagnose(parsed, program, options))
+                    after = _without(analysis, made, run_codemods(parsed, program, options))
             # The codemods come last: they ask for every further run, `worse` for the first bad one.
-            after = after or _without(analysis, made, diagnose(parsed, program, options))
+            after = after or _without(analysis, made, run_codemods(parsed, program, options))
         if budget is not None:
             budget.charge(program)
         if after is not None:

@@ -33,7 +33,7 @@ from gradfix.pipeline.mended import Tally
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions, prepare
 from gradfix.pipeline.placing import placed
 from gradfix.pipeline.proving import Candidate, FixKey, prove, servers_kept, time_budget, with_environments
-from gradfix.pipeline.results import Attempt, FileReport, Outcome, Patch, Plan, Repaired, Report, Reported
+from gradfix.pipeline.results import Attempt, FilePlan, FileReport, Outcome, Patch, Plan, Report, Reported
 from gradfix.project import configuration, source, traces
 from gradfix.project.source import Problem, Source
 from gradfix.system import interrupts, progress
@@ -48,7 +48,7 @@ __all__ = [
     "RequestedOptions",
     "check",
     "check_text",
-    "diagnosed",
+    "file_report",
     "findings",
     "in_force",
     "offers",
@@ -217,7 +217,7 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
         files = for_each(
             lambda one: _plan_file(*one, chosen.get(one[0].path, one[0].options)),
             with_content,
-            lambda one: Repaired(
+            lambda one: FilePlan(
                 one[0].path, one[0].data, one[0].data, one[1].text, problems=_lost(one[0]).problems
             ),
             done=progress.one_more,
@@ -230,9 +230,9 @@ WORTH_SERVERS = 6
 """From so many files with fixes on, each processor imports torch for itself, which takes 1 to 2 s."""
 
 
-def _plan_file(file: _Loaded, report: FileReport, options: Options) -> Repaired:
+def _plan_file(file: _Loaded, report: FileReport, options: Options) -> FilePlan:
     parsed = source.parse(file.path, file.data, options.settings.max_file_size) if report.findings else None
-    unchanged = Repaired(file.path, file.data, file.data, report.text, remaining=report.findings)
+    unchanged = FilePlan(file.path, file.data, file.data, report.text, remaining=report.findings)
     try:
         with time_budget(options) if options.verify and parsed is not None else nullcontext():
             repaired = repair(parsed, options) if isinstance(parsed, Source) else unchanged
@@ -246,7 +246,7 @@ def _plan_file(file: _Loaded, report: FileReport, options: Options) -> Repaired:
     )
 
 
-def repair(parsed: Source, options: Options) -> Repaired:
+def repair(parsed: Source, options: Options) -> FilePlan:
     """Apply one fix after the other to ``parsed``, each proved before the next is chosen.
 
     A fix is chosen on the text that those before it have left, so fixes never conflict, and each
@@ -257,7 +257,7 @@ def repair(parsed: Source, options: Options) -> Repaired:
     if not parsed.lossless:
         lossy = Problem(parsed.path, f"cannot be rewritten: {parsed.encoding} does not give its bytes back")
         left = tuple(Reported(finding) for finding in reported_by(analysis, options))
-        return Repaired(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (lossy,))
+        return FilePlan(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (lossy,))
     tally = Tally(analysis, options)
     repaired, attempts = _apply_in_turn(analysis, options, tally)
     # A fix that is left was refuted, did not do, or needs leave: only the last are still on offer.
@@ -265,7 +265,7 @@ def repair(parsed: Source, options: Options) -> Repaired:
         choose_fix(
             repaired,
             finding,
-            [fix for fix in finding.by(options.way) if not is_allowed(fix, options)],
+            [fix for fix in finding.fixes_by(options.way) if not is_allowed(fix, options)],
             options,
         )
         for finding in reported_by(repaired, options)
@@ -273,22 +273,22 @@ def repair(parsed: Source, options: Options) -> Repaired:
     remaining = tuple(_left(one, options) for one in remaining)
     # What running it has refuted is told, and so is its finding.
     refused = {attempt.finding.code for attempt in attempts if not attempt.applied}
-    lent = repaired.program.proxy_calls() if repaired.program is not None else ()
+    proxy_calls = repaired.program.proxy_calls() if repaired.program is not None else ()
     remaining = tuple(
         one
         for one in remaining
         if one.finding.code in refused
         or one.left
-        or (_worth_telling(one) and (one.fix is not None or not is_elsewhere(one.finding, lent)))
+        or (_worth_telling(one) and (one.fix is not None or not is_elsewhere(one.finding, proxy_calls)))
     )
     result = repaired.source
     hidden = tuple(one.now for one in tally.hidden)
-    return Repaired(parsed.path, parsed.data, result.data, result.text, attempts, remaining, hidden=hidden)
+    return FilePlan(parsed.path, parsed.data, result.data, result.text, attempts, remaining, hidden=hidden)
 
 
 def _left(reported: Reported, options: Options) -> Reported:
     """``reported``, with the reason if it is left alone since it cannot be repaired in the way asked for."""
-    way, admits = options.way, reported.finding.admits
+    way, admits = options.way, reported.finding.available_ways
     if way is None or reported.fix is not None or not admits:
         return reported
     if way in admits:
@@ -341,8 +341,8 @@ def _apply_in_turn(
 def _other_ways(before: Analysis, candidate: Candidate, options: Options) -> Iterator[Attempt]:
     """The repairs of the same finding in the other ways that it admits, each proved as if it were applied."""
     finding = candidate.finding
-    for way in finding.admits:
-        for fix in finding.by(way) if way is not candidate.fix.way else ():
+    for way in finding.available_ways:
+        for fix in finding.fixes_by(way) if way is not candidate.fix.way else ():
             after = resolve(before, finding, fix, options) if is_allowed(fix, options) else None
             if after is not None:
                 yield prove(
@@ -372,10 +372,10 @@ def other_fixes(parsed: Source, chosen: Reported, options: Options) -> Iterator[
 
 def findings(parsed: Source, options: Options) -> tuple[Finding, ...]:
     """What the selected codemods report of ``parsed`` and no comment silences. Nothing is run."""
-    return tuple(reported.finding for reported in diagnosed(parsed, options).findings)
+    return tuple(reported.finding for reported in file_report(parsed, options).findings)
 
 
-def diagnosed(parsed: Source, options: Options) -> FileReport:
+def file_report(parsed: Source, options: Options) -> FileReport:
     """The same, with what has kept the analysis from seeing all of the file."""
     analysis = analyse(parsed, options, options.selected)
     found = tuple(Reported(finding) for finding in reported_by(analysis, options))
@@ -386,7 +386,7 @@ def _candidates(analysis: Analysis, options: Options) -> Iterator[Candidate]:
     """Every fix that may be applied, in order."""
     for key, finding in by_key(analysis, options).items():
         alike: Counter[str] = Counter()  # What is said of several fixes does not tell them apart.
-        for fix in finding.by(options.way):
+        for fix in finding.fixes_by(options.way):
             if is_allowed(fix, options):
                 name = f"{fix.message} #{alike[fix.message]}"
                 alike[fix.message] += 1
@@ -417,7 +417,7 @@ def write(planned: Plan) -> Plan:
     return written
 
 
-def _written(files: Sequence[Repaired]) -> Iterator[Repaired]:
+def _written(files: Sequence[FilePlan]) -> Iterator[FilePlan]:
     """The files, written one by one; an interrupt ends that between two of them."""
     wanted, done = sum(bool(file.applied) for file in files), 0
     for file in files:
@@ -430,7 +430,7 @@ def _written(files: Sequence[Repaired]) -> Iterator[Repaired]:
     interrupts.check()
 
 
-def _write(file: Repaired) -> Repaired:
+def _write(file: FilePlan) -> FilePlan:
     if not file.applied:
         return file
     problem = configuration.replace(file.path, file.before, file.after)

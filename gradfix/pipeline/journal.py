@@ -54,7 +54,7 @@ class Journal:
     entries: tuple[JournalEntry, ...]
 
 
-class Change(NamedTuple):
+class RestoredFile(NamedTuple):
     """A file that is taken back."""
 
     path: str
@@ -66,7 +66,7 @@ class Undone(NamedTuple):
     """What became of taking back one ``apply``."""
 
     journal: Journal
-    changes: tuple[Change, ...]
+    changes: tuple[RestoredFile, ...]
     """The files that hold what they held before, or would."""
     problems: tuple[Problem, ...]
     """The files that were left as they are; the journal still has them."""
@@ -153,7 +153,7 @@ def take_back(journal: Journal, *, dry_run: bool = False) -> Undone:
     A file that does not is a problem, and is left as it is; the others are taken back all the same, for the
     fixes of one file do not depend on another. One that holds its old content already is passed over.
     """
-    changes: list[Change] = []
+    changes: list[RestoredFile] = []
     problems: dict[str, Problem] = {}
     for entry in journal.entries:
         interrupts.check()
@@ -162,7 +162,7 @@ def take_back(journal: Journal, *, dry_run: bool = False) -> Undone:
             with files.folder_of(entry.path) as folder:
                 now = _taken_back(folder, entry, dry_run)
             if now is not None:
-                changes.append(Change(shown, now, entry.before))
+                changes.append(RestoredFile(shown, now, entry.before))
         except OSError as error:
             problems[entry.path] = Problem(shown, files.describe_error(error, "was not taken back"))
     if not dry_run:

@@ -17,7 +17,7 @@ from gradfix.pipeline.choosing import compared, line_map
 from gradfix.pipeline.options import Options
 
 
-class Hidden(NamedTuple):
+class HiddenFinding(NamedTuple):
     """A finding that nothing has mended, and that is found no more."""
 
     finding: Finding
@@ -38,7 +38,7 @@ class Tally:
 
     def __init__(self, analysis: Analysis, options: Options) -> None:
         self._left = set(reported_by(analysis, options))
-        self.hidden: list[Hidden] = []
+        self.hidden: list[HiddenFinding] = []
 
     def counts(self, finding: Finding) -> bool:
         """Whether a finding is one of these: else it has come up with a rewrite."""
@@ -54,7 +54,7 @@ class Tally:
         same, gone, come = compared(before, {finding}, after)
         moved_to = line_map(before.source.lines, after.source.lines)
         lost = (
-            Hidden(one, one.span.line, identity_of(one, before))
+            HiddenFinding(one, one.span.line, identity_of(one, before))
             for one in gone
             if one in self._left and one not in also
         )

@@ -102,7 +102,7 @@ class Attempt(NamedTuple):
         return self.outcome is not Outcome.REFUTED and not self.withheld
 
 
-class Repaired(NamedTuple):
+class FilePlan(NamedTuple):
     """One file of a plan: the bytes that it holds and those that it is to hold."""
 
     path: str
@@ -148,11 +148,11 @@ def _line(text: str, finding: Finding) -> str:
     return lines[finding.span.line - 1].strip() if finding.span.line <= len(lines) else ""
 
 
-_File = TypeVar("_File", FileReport, Repaired)
+_File = TypeVar("_File", FileReport, FilePlan)
 
 
 @dataclass(frozen=True, slots=True)
-class _Run(Generic[_File]):
+class _FileResults(Generic[_File]):
     files: tuple[_File, ...]
     """Those of which there is anything to say, in order of path."""
     problems: tuple[Problem, ...]
@@ -183,7 +183,7 @@ class Count(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Report(_Run[FileReport]):
+class Report(_FileResults[FileReport]):
     """What ``check`` found."""
 
     @property
@@ -210,7 +210,7 @@ class Report(_Run[FileReport]):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan(_Run[Repaired]):
+class Plan(_FileResults[FilePlan]):
     """Everything that ``apply`` is about to write, or has written."""
 
     unkept: str = ""

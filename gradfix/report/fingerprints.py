@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gradfix.project.source import split_lines
 
 if TYPE_CHECKING:
-    from gradfix.pipeline.shapes import FindingData
+    from gradfix.pipeline.json_types import FindingData
 
 WINDOW = 100
 """How many characters of a file decide about the hash of a line."""

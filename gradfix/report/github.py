@@ -15,7 +15,7 @@ from gradfix.report.places import below
 from gradfix.system.printable import printable
 
 if TYPE_CHECKING:
-    from gradfix.pipeline.shapes import FindingData
+    from gradfix.pipeline.json_types import FindingData
 
 LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 SHOWN = 10

@@ -14,7 +14,7 @@ from gradfix.report.fingerprints import Fingerprints
 from gradfix.report.places import below
 
 if TYPE_CHECKING:
-    from gradfix.pipeline.shapes import FindingData
+    from gradfix.pipeline.json_types import FindingData
 
 SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 

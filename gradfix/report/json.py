@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from gradfix.core.codemod import Codemod, Severity
 from gradfix.core.span import Span
 from gradfix.pipeline import certificate
-from gradfix.pipeline.results import Attempt, Count, FileReport, Judged, Plan, Repaired, Report, Reported
+from gradfix.pipeline.results import Attempt, Count, FilePlan, FileReport, Judged, Plan, Report, Reported
 from gradfix.project.source import Problem, character_column, split_lines
 from gradfix.report import addresses
 from gradfix.system.printable import encodable
 
 if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate
-    from gradfix.pipeline.shapes import FindingData, FindingFix
+    from gradfix.pipeline.json_types import FindingData, FindingFix
     from gradfix.rewriting.patch import Position
     from gradfix.verify.evidence import Evidence
 
@@ -144,7 +144,7 @@ def dump(value: object) -> str:
     return text.replace("##", "#\\u0023") + "\n"
 
 
-def _repaired(file: Repaired) -> _Json:
+def _repaired(file: FilePlan) -> _Json:
     return {
         "filename": file.path,
         "fixes": [_attempt(attempt) for attempt in file.attempts],
@@ -194,7 +194,7 @@ def _finding(path: str, text: str, lines: Sequence[str], reported: Reported) -> 
         "fix": _fix(text, reported),
         "url": addresses.of_codemod(finding.code),
         "severity": finding.severity,
-        "ways": list(finding.admits),
+        "ways": list(finding.available_ways),
         "effect": None if reported.fix is None else reported.fix.effect,
         "notes": [
             {

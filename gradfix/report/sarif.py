@@ -23,7 +23,7 @@ from gradfix.report.places import below, repository
 from gradfix.rules.catalog import Catalog
 
 if TYPE_CHECKING:
-    from gradfix.pipeline.shapes import FindingData, FindingFix, FindingNote
+    from gradfix.pipeline.json_types import FindingData, FindingFix, FindingNote
     from gradfix.rewriting.patch import TextEdit
 
 LEVELS = {"error": "error", "warning": "warning", "info": "note"}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradfix.core.codemod import Applicability, Codemod, Finding, Severity, Unanalysed, UnknownFunction
-from gradfix.pipeline.results import Attempt, Explanation, Judged, Outcome, Plan, Repaired, Report, Reported
+from gradfix.pipeline.results import Attempt, Explanation, FilePlan, Judged, Outcome, Plan, Report, Reported
 from gradfix.project.source import character_column, split_lines
 from gradfix.system.printable import leading, printable
 
@@ -229,7 +229,7 @@ class Text:
             f"{self._paint(leading(path), _BOLD)}:{span.line}:{column}: {self._paint(finding.code, colour)}"
         )
 
-    def _attempt(self, file: Repaired, attempt: Attempt, margin: str, in_full: bool) -> Iterator[str]:
+    def _attempt(self, file: FilePlan, attempt: Attempt, margin: str, in_full: bool) -> Iterator[str]:
         """What was rewritten, and what running both versions showed."""
         word, colour = _outcome(file, attempt)
         why = f": {attempt.reason}" if attempt.reason and attempt.outcome is not Outcome.PROVED else ""
@@ -336,7 +336,7 @@ def _found(report: Report) -> str:
         return _nothing(report)
     files = sum(1 for file in report.files if file.findings)
     safe = sum(1 for fix in fixes if fix.applicability is Applicability.SAFE)
-    unproved = sum(1 for fix in fixes if fix.unproved)
+    unproved = sum(1 for fix in fixes if fix.is_authors_choice)
     unsafe = len(fixes) - safe - unproved
     severities = [found.finding.severity for found in report.findings]
     counts = [(severities.count(one), one) for one in Severity if one in severities]
@@ -436,7 +436,7 @@ def _made_up(attempt: Attempt) -> bool:
     return attempt.outcome is Outcome.PROVED and attempt.evidence is not None and attempt.evidence.made_up
 
 
-def _outcome(file: Repaired, attempt: Attempt) -> tuple[str, str]:
+def _outcome(file: FilePlan, attempt: Attempt) -> tuple[str, str]:
     """What became of a fix in a few words, and their colour."""
     done = "fixed, " if file.written and attempt.applied else "not applied, " if attempt.withheld else ""
     # Nobody wanted it run; one that was wanted and could not be has a reason.
@@ -453,7 +453,7 @@ def _described(reported: Reported) -> str:
     if reported.fix is None:
         return f"no automatic fix; {_by_hand(reported.finding)}"
     fix = reported.fix
-    return printable(f"fix ({fix.effect}, {fix.standing}): {fix.message}")
+    return printable(f"fix ({fix.effect}, {fix.applicability_label}): {fix.message}")
 
 
 def _by_hand(finding: Finding) -> str:
@@ -472,7 +472,7 @@ def _other_ways(reported: Reported) -> str:
     """The ways to repair it but the one that the fix takes; empty if there is none."""
     if reported.fix is None:
         return ""
-    others = [way for way in reported.finding.admits if way is not reported.fix.way]
+    others = [way for way in reported.finding.available_ways if way is not reported.fix.way]
     if not others:
         return ""
     asked = ", ".join(f"`--way {way}`" for way in others)

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, between, steps
-from gradfix.autograd.training_step import Program
 from gradfix.core.syntax import last_name
 from gradfix.rules import conditional_steps
 
 
-class Waiting(NamedTuple):
+class DelayedStep(NamedTuple):
     """A backward of every iteration, and the step that waits for some of them."""
 
     run: Run
@@ -29,7 +29,7 @@ class Waiting(NamedTuple):
     """The variable that counts the iterations, from the start of each loop on."""
 
 
-def waiting(program: Program, run: Run) -> Iterator[Waiting]:
+def delayed_steps(program: Program, run: Run) -> Iterator[DelayedStep]:
     """The steps of a run that wait for a fixed number of iterations of the loop around them."""
     for step in {s.site: s for s in reversed(steps(run))}.values():
         if step.doubtful or not step.loops or step.optimizer.wrapped or not step.optimizer.groups_known:
@@ -45,7 +45,7 @@ def waiting(program: Program, run: Run) -> Iterator[Waiting]:
             continue
         if len({b.site for b in earlier}) > 1 or getattr(backward.site, "lineno", 0) <= 0:
             continue
-        if not isinstance(conditional_steps.place(program, backward, step), ast.stmt):
+        if not isinstance(conditional_steps.clearing_statement(program, backward, step), ast.stmt):
             continue
         outer = [a for a in program.ancestors(step.site) if isinstance(a, (ast.If, ast.For))]
         held = outer[0] if outer and isinstance(outer[0], ast.If) else None
@@ -53,7 +53,7 @@ def waiting(program: Program, run: Run) -> Iterator[Waiting]:
             continue
         window, number = _window(held.test, loop)
         if window is not None and number is not None:
-            yield Waiting(run, backward, step, loop, held.test, window, number)
+            yield DelayedStep(run, backward, step, loop, held.test, window, number)
 
 
 def _window(test: ast.expr, loop: ast.For) -> tuple[ast.expr | None, str | None]:

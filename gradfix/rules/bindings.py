@@ -28,9 +28,9 @@ from gradfix.core.syntax import last_name
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef
-Definition = ast.AST | None
+Binding = ast.AST | None
 """What has bound a variable; None: nothing has."""
-Reaching = dict[str, frozenset[Definition]]
+Reaching = dict[str, frozenset[Binding]]
 """The definitions of each variable that some path to a place leaves in force."""
 ELSEWHERE = ast.Pass()
 """What has bound an attribute, or a parameter, before a function begins."""
@@ -48,7 +48,7 @@ class Read(NamedTuple):
     statement: str
 
 
-def hold(before: ast.Module, after: ast.Module, edits: Sequence[Edit]) -> bool:
+def variables_hold(before: ast.Module, after: ast.Module, edits: Sequence[Edit]) -> bool:
     """Whether all variables that ``edits`` use are bound, and are computed again as every path has them."""
     try:
         names = _names_in(before, edits)
@@ -149,7 +149,7 @@ def _pairs(assignment: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
                         yield ast.unparse(part), given
 
 
-def _form(definition: Definition, name: str) -> str:
+def _form(definition: Binding, name: str) -> str:
     """How a definition computes a variable, as far as that can be written elsewhere."""
     if isinstance(definition, ast.Assign):
         for target, value in _pairs(definition):

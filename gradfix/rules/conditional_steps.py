@@ -12,8 +12,8 @@ import enum
 from collections.abc import Iterator
 
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.trace_queries import backwards, steps, zeros
-from gradfix.autograd.training_step import EntryPoint, Program
+from gradfix.autograd.program import EntryPoint, Program
+from gradfix.autograd.trace_queries import backwards, gradient_clears, steps
 from gradfix.core.syntax import LOOPS, last_name
 
 FINITE = frozenset({"isfinite", "isnan", "isinf"})
@@ -38,7 +38,7 @@ class Means(enum.Enum):
     UNKNOWN = enum.auto()
 
 
-def place(program: Program, backward: Backward, step: Step) -> ast.stmt | bool:
+def clearing_statement(program: Program, backward: Backward, step: Step) -> ast.stmt | bool:
     """Where the gradients of a step are to be cleared.
 
     A statement: the step waits for several iterations, and they are cleared after this statement. True: it
@@ -106,14 +106,17 @@ def cleared_otherwise(entry: EntryPoint, step: Step) -> bool:
         if run.impossible or any(s.optimizer in mine for s in steps(run)):
             continue
         owned = {leaf for state in mine for leaf in state.owned()}
-        if any(not owned.isdisjoint(z.leaves) and any(at is loop for at, _ in z.loops) for z in zeros(run)):
+        if any(
+            not owned.isdisjoint(z.leaves) and any(at is loop for at, _ in z.loops)
+            for z in gradient_clears(run)
+        ):
             return True
     return False
 
 
 def _sites(program: Program, step: Step) -> set[ast.AST]:
     """Every place where the optimizer of a step is seen to step."""
-    runs = [run for entry in program.entries for run in entry.runs]
+    runs = [run for entry in program.entry_points for run in entry.runs]
     return {s.site for run in runs for s in steps(run) if s.optimizer.created is step.optimizer.created} | {
         step.site
     }
@@ -129,7 +132,7 @@ def _steps_anyway(condition: ast.If, sites: set[ast.AST]) -> bool:
 
 def _left_out(program: Program, backward: Backward, step: Step) -> bool:
     """Whether the step is left out, in some run, in an iteration that has the backward."""
-    for run in (run for entry in program.entries for run in entry.runs):
+    for run in (run for entry in program.entry_points for run in entry.runs):
         if run.impossible or run.raised:
             continue
         taken = [s for s in steps(run) if s.optimizer.created is step.optimizer.created]
@@ -143,7 +146,7 @@ def _left_out(program: Program, backward: Backward, step: Step) -> bool:
 
 def _skipping(program: Program, at: ast.stmt, backward: Backward, region: ast.AST) -> list[ast.expr]:
     """Conditions under which an iteration ends between the backward and ``at``, in the block of ``at``."""
-    block = program.block(at)
+    block = program.suite_around(at)
     start = backward.site
     found: list[ast.expr] = []
     ends: type[ast.stmt] = ast.Continue if isinstance(region, LOOPS) else ast.Return

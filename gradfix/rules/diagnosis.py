@@ -9,26 +9,26 @@ from __future__ import annotations
 
 import enum
 
-from gradfix.autograd.graph import Backward, Change, Leaf, OptimizerState, Step, reach
+from gradfix.autograd.alternation import misdirected
+from gradfix.autograd.graph import Backward, InPlaceChange, Leaf, OptimizerState, Step, reachable_nodes
 from gradfix.autograd.model_ledger import terms_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
-    Feeding,
+    LeakPath,
     backwards,
     between,
     calls_in,
-    carrying,
     earlier_iteration,
-    fed_by,
     first_step,
-    holding,
+    gradient_clears,
+    leak_path_memo,
+    operands_reaching,
+    optimizer_of_loss,
     owned_elsewhere,
-    owner,
+    passing_gradient_to,
     same_iteration,
     without_call,
-    zeros,
 )
-from gradfix.autograd.turns import misdirected
 
 
 class Diagnosis(enum.Enum):
@@ -70,7 +70,7 @@ def diagnose(run: Run, event: Backward) -> Diagnosis | None:
         return Diagnosis.STALE if isinstance(failure.culprit, Step) else None
     if leaking(run, event) is not None:
         return Diagnosis.UNDETACHED
-    if isinstance(failure.culprit, Change):
+    if isinstance(failure.culprit, InPlaceChange):
         return Diagnosis.OVERWRITTEN if failure.kind == "E2" and failure.leaf is None else None
     if stale_step(run, event) is not None:
         return Diagnosis.STALE
@@ -87,26 +87,28 @@ def counted_twice(run: Run, first: Backward, second: Backward) -> bool:
     if terms_of(first).keys().isdisjoint(terms_of(second)):
         return False
     reached = first.reached.keys() & second.reached.keys()
-    return not any(reached & {*zero.leaves} for zero in between(zeros(run), first.serial, second.serial))
+    return not any(
+        reached & {*zero.leaves} for zero in between(gradient_clears(run), first.serial, second.serial)
+    )
 
 
-def feeding(run: Run, backward: Backward) -> Feeding | None:
+def leak_path(run: Run, backward: Backward) -> LeakPath | None:
     """How a loss leaks: through its own networks, and only through these, into networks that compute their
     input.
 
     Returns the optimizer that the loss is for, the other networks' leaves, and the nodes through which these
     get gradients; None if there is no such leak.
     """
-    known = fed_by(run)
+    known = leak_path_memo(run)
     if backward not in known:
-        known[backward] = _feeding(run, backward)
+        known[backward] = _leak_path(run, backward)
     return known[backward]
 
 
-def _feeding(run: Run, backward: Backward) -> Feeding | None:
+def _leak_path(run: Run, backward: Backward) -> LeakPath | None:
     if not backward.certain or not backward.accumulates:
         return None
-    mine = toggled(run, backward) or owner(run, backward)
+    mine = toggled(run, backward) or optimizer_of_loss(run, backward)
     if mine is None:
         return None
     foreign = owned_elsewhere(run, backward, mine)
@@ -114,10 +116,12 @@ def _feeding(run: Run, backward: Backward) -> Feeding | None:
         return None
     own = set(mine.owned())
     calls = {c for c in calls_in(backward.visited) if c.leaves & own and not c.leaves & foreign}
-    targets = holding(backward.visited, foreign)
+    targets = passing_gradient_to(backward.visited, foreign)
     if not calls or targets & without_call(backward, calls):
         return None
-    if any(leaf in own for node in reach([(n, True) for n in targets]) for leaf, _, _ in node.leaves):
+    if any(
+        leaf in own for node in reachable_nodes([(n, True) for n in targets]) for leaf, _, _ in node.leaves
+    ):
         return None  # It goes through them to parameters of its own (InfoGAN).
     return mine, foreign, targets
 
@@ -134,7 +138,7 @@ def leaking(run: Run, event: Backward) -> Backward | None:
     if isinstance(failure.culprit, Backward):
         candidates.insert(0, failure.culprit)
     for candidate in candidates:
-        fed = feeding(run, candidate)
+        fed = leak_path(run, candidate)
         if fed is None:
             continue
         mine, foreign, _ = fed
@@ -151,7 +155,7 @@ def leaking(run: Run, event: Backward) -> Backward | None:
         calls = {c for c in calls_in(candidate.visited) if c.leaves & own and not c.leaves & foreign}
         if failure.node in without_call(candidate, calls) or failure.node.call in calls:
             continue
-        if any(reused(run, candidate, c) for c in calls if carrying(c, fed[2])):
+        if any(reused(run, candidate, c) for c in calls if operands_reaching(c, fed[2])):
             continue
         return candidate
     return None
@@ -164,15 +168,15 @@ def _takes_turns(run: Run, candidate: Backward, other: Backward, foreign: set[Le
     their own into it while the loss that it has goes through these; and the first of the two must have been
     stepped on before the second is differentiated.
     """
-    theirs = owner(run, other)
+    theirs = optimizer_of_loss(run, other)
     if theirs is None:
         return False
     if toggled(run, candidate) is not None and foreign & set(theirs.owned()):
         return True
     if not foreign & set(theirs.owned()):
-        mine = owner(run, candidate)
+        mine = optimizer_of_loss(run, candidate)
         assert mine is not None
-        fed = feeding(run, other)
+        fed = leak_path(run, other)
         if fed is None or not fed[1] & foreign or not adversary(run, candidate, mine, foreign):
             return False
     first, second = sorted((candidate, other), key=lambda b: b.serial)
@@ -206,7 +210,7 @@ def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[L
     other's."""
     own = set(mine.owned())
     for other in backwards(run):
-        theirs = owner(run, other)
+        theirs = optimizer_of_loss(run, other)
         if (
             backward.loops[: len(other.loops)] == other.loops
             and theirs is not None

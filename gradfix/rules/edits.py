@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from gradfix.autograd.graph import Backward, Event, Leaf, ModuleCall, OptimizerState, Step
+from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import Elsewhere, Program
 from gradfix.core.codemod import (
     Edit,
     Fix,
@@ -262,7 +262,7 @@ def clearing_place(
     several of them clears behind itself. Where a branch holds the backward and not the step, the other branch
     may have one too. None: it is not known whether the step waits.
     """
-    waiting = conditional_steps.place(program, backward, step)
+    waiting = conditional_steps.clearing_statement(program, backward, step)
     if waiting is False:
         return None
     if waiting is not True:
@@ -323,7 +323,7 @@ def _places(edit: Edit) -> Iterator[Span]:
             yield place
 
 
-def offered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
+def within_file(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
     """The fixes that lie within the file, without those that would edit another one."""
     found: list[Fix] = []
     with contextlib.suppress(Elsewhere):
@@ -335,7 +335,7 @@ def offered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
     return tuple(found)
 
 
-def asking(leaf: Leaf) -> ast.Call | None:
+def requires_grad_call(leaf: Leaf) -> ast.Call | None:
     """The call that has made a tensor of data require a gradient, if it says so literally."""
     call = leaf.created
     if isinstance(call, ast.Call) and leaf.label == "tensor":
@@ -351,14 +351,15 @@ def asking(leaf: Leaf) -> ast.Call | None:
     return None
 
 
-def not_asking(program: Program, call: ast.Call) -> Edit:
-    """The edit by which the call that :func:`asking` found no longer makes the tensor require grad."""
+def without_requires_grad(program: Program, call: ast.Call) -> Edit:
+    """The edit by which the call that :func:`requires_grad_call` found no longer makes the tensor require
+    grad."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
         return ReplaceExpression(Span.of(call), program.segment(call.func.value))
     return RemoveArgument(Span.of(call), "requires_grad")
 
 
-def alone(program: Program, statement: ast.stmt) -> ast.stmt:
+def with_lone_condition(program: Program, statement: ast.stmt) -> ast.stmt:
     """A statement, or the condition that holds it and nothing else: ``if args.clip: clip(...)``."""
     while True:
         outer = program.parent(statement)

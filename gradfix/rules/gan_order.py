@@ -37,13 +37,13 @@ from functools import partial
 from types import ModuleType
 
 from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, calls_in, owner, steps, zeros
-from gradfix.autograd.training_step import Program
+from gradfix.autograd.trace_queries import backwards, calls_in, gradient_clears, optimizer_of_loss, steps
 from gradfix.core.codemod import Claim, Codemod, Effect, Finding, Fix, Way
 from gradfix.core.span import Span
-from gradfix.rules.edits import note, offered, stepped
-from gradfix.rules.phases import turned_round
+from gradfix.rules.edits import note, stepped, within_file
+from gradfix.rules.phases import swap_phases
 
 
 class Order(StrEnum):
@@ -54,7 +54,7 @@ class Order(StrEnum):
 
 
 @dataclass(eq=False)
-class Turns:
+class AdversarialIteration:
     """One iteration: both steps, and the backwards before each."""
 
     run: Run
@@ -78,30 +78,30 @@ def codemod(order: Order) -> Codemod:
 
 def find(program: Program, order: Order) -> Iterator[Finding]:
     """Each iteration in which the other one of two adversaries is trained first."""
-    for entry in program.entries:
-        for one in entry.certain(
+    for entry in program.entry_points:
+        for one in entry.certain_observations(
             partial(_otherwise, order=order), lambda one: one.generator.site, raises=False
         ):
             yield _finding(program, one, order)
 
 
-def _otherwise(run: Run, order: Order) -> dict[Hashable, Turns]:
-    found: dict[Hashable, Turns] = {}
+def _otherwise(run: Run, order: Order) -> dict[Hashable, AdversarialIteration]:
+    found: dict[Hashable, AdversarialIteration] = {}
     for path in dict.fromkeys(step.loops for step in steps(run)):
-        turns = _turns(run, [step for step in steps(run) if step.loops == path])
-        if turns is not None and turns.order is not order:
-            found.setdefault(turns.generator.site, turns)
+        iteration = _adversarial_iteration(run, [step for step in steps(run) if step.loops == path])
+        if iteration is not None and iteration.order is not order:
+            found.setdefault(iteration.generator.site, iteration)
     return found
 
 
-def _turns(run: Run, pair: list[Step]) -> Turns | None:
+def _adversarial_iteration(run: Run, pair: list[Step]) -> AdversarialIteration | None:
     """An iteration with two steps, if they are those of adversaries and nothing else is amiss."""
     if len(pair) != 2 or len({step.optimizer for step in pair}) != 2 or any(step.doubtful for step in pair):
         return None
     inside = [b for b in backwards(run) if b.loops[: len(pair[0].loops)] == pair[0].loops]
     losses: dict[Step, list[Backward]] = {step: [] for step in pair}
     for event in inside:
-        mine = next((step for step in pair if owner(run, event) is step.optimizer), None)
+        mine = next((step for step in pair if optimizer_of_loss(run, event) is step.optimizer), None)
         if mine is None or event.failure is not None or not event.certain or event.loops != mine.loops:
             return None
         losses[mine].append(event)
@@ -117,11 +117,11 @@ def _turns(run: Run, pair: list[Step]) -> Turns | None:
     for generator, discriminator in ((one, other), (other, one)):
         through = not reached[generator].isdisjoint(owned[discriminator])
         if through and reached[discriminator].isdisjoint(owned[generator]):
-            return Turns(run, generator, discriminator, losses)
+            return AdversarialIteration(run, generator, discriminator, losses)
     return None
 
 
-def _finding(program: Program, one: Turns, order: Order) -> Finding:
+def _finding(program: Program, one: AdversarialIteration, order: Order) -> Finding:
     first, second = sorted((one.generator, one.discriminator), key=lambda step: step.serial)
     names = {step: stepped(program, step.optimizer) or "an optimizer" for step in (first, second)}
     notes = (
@@ -130,12 +130,12 @@ def _finding(program: Program, one: Turns, order: Order) -> Finding:
     )
     when = "as it was before its step" if order is Order.GENERATOR else "as it is after its step"
     message = f"train with `{names[second]}` first: the generator learns from the discriminator {when}"
-    moves = turned_round(program, _events(one, first), first.site, second.site)
+    moves = swap_phases(program, _events(one, first), first.site, second.site)
     claim = Claim(unchanged=(), same_forwards=False)
     fixes = [] if moves is None else [Fix(message, Effect.CHANGES, tuple(moves), claim, Way.REORDER)]
     reported = f"`{names[first]}` is trained before `{names[second]}`, and the order asked for is {order}"
     advice = "exchange the two phases; what the second one reads has to be computed before both"
-    return Finding(str(order), reported, Span.of(_place(second)), notes, offered(fixes), advice=advice)
+    return Finding(str(order), reported, Span.of(_place(second)), notes, within_file(fixes), advice=advice)
 
 
 def _place(step: Step) -> ast.expr | ast.stmt:
@@ -143,11 +143,11 @@ def _place(step: Step) -> ast.expr | ast.stmt:
     return step.site
 
 
-def _events(one: Turns, step: Step) -> set[ast.AST]:
+def _events(one: AdversarialIteration, step: Step) -> set[ast.AST]:
     """What belongs to the phase of a step."""
     own, judges = set(step.optimizer.owned()), set(one.discriminator.optimizer.owned())
     events: set[ast.AST] = {event.site for event in one.losses[step]}
-    events |= {z.site for z in zeros(one.run) if own & set(z.leaves)}
+    events |= {z.site for z in gradient_clears(one.run) if own & set(z.leaves)}
     for event in one.losses[step]:
         events |= {call.site for call in calls_in(event.visited) if call.leaves & judges}
     return events

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from gradfix.autograd.training_step import Program
+from gradfix.autograd.program import Program
 from gradfix.rules.edits import names_bound, names_read
 
 SIMPLE = (ast.Name, ast.Attribute, ast.Constant)

@@ -6,19 +6,19 @@ import ast
 from collections.abc import Iterable
 
 from gradfix.autograd.graph import Backward, Node
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Edit
 from gradfix.rules.edits import move, names_bound, names_read
 
 
 def statements(program: Program, home: ast.AST, nodes: Iterable[Node]) -> list[ast.stmt]:
     """The statements that computed ``nodes``, in order: those of the function ``home``, where it did."""
-    found = {program.statement(place(program, home, n)): None for n in nodes}
+    found = {program.statement(cause_of(program, home, n)): None for n in nodes}
     return sorted(found, key=lambda s: s.lineno)
 
 
-def place(program: Program, home: ast.AST, node: Node) -> ast.AST:
+def cause_of(program: Program, home: ast.AST, node: Node) -> ast.AST:
     """Where the code caused a node: the call of the network, or of the function that computed it."""
     within = _within(program, home, node)
     return within if within is not None else node.call.site if node.call is not None else node.site
@@ -47,7 +47,7 @@ def moved_inside(program: Program, event: Backward) -> tuple[str, list[Edit]] | 
         return None
     region, outside = around
     assert isinstance(region, (ast.For, ast.While, ast.FunctionDef))
-    home, block = program.function(region), program.block(region)
+    home, block = program.function(region), program.suite_around(region)
     early = statements(program, home, outside)
     if not early or any(_name(one) is None or one not in block for one in early):
         return None

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 
 from gradfix.autograd import operators
-from gradfix.autograd.graph import Change
+from gradfix.autograd.graph import InPlaceChange
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Edit, ReplaceStatement
 from gradfix.core.segments import enclosed
 from gradfix.core.span import Span
@@ -67,7 +67,7 @@ def _written(program: Program, call: ast.Call) -> tuple[str, str] | None:
             return None
 
 
-def held_by(program: Program, change: Change, target: ast.Name) -> list[ast.Name] | None:
+def held_by(program: Program, change: InPlaceChange, target: ast.Name) -> list[ast.Name] | None:
     """The variables that hold what is changed, if nobody reads it afterwards but by the one that is changed.
 
     That is the variable itself, or, if it is a parameter, the one of the outermost caller that has handed it

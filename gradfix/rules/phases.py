@@ -12,15 +12,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 
+from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
-from gradfix.autograd.training_step import Program
 from gradfix.core.codemod import Edit
 from gradfix.rules.edits import line, move, names_bound, names_read
 
 LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)
 
 
-def turned_round(
+def swap_phases(
     program: Program, events: Collection[ast.AST], first_step: ast.AST, second_step: ast.AST
 ) -> list[Edit] | None:
     """The moves that put the first phase behind the second one.
@@ -34,7 +34,7 @@ def turned_round(
     if min(map(line, (first_step, second_step))) <= 0:
         return None
     end, last = program.statement(first_step), program.statement(second_step)
-    block = program.block(end)
+    block = program.suite_around(end)
     if last not in block or block.index(last) <= block.index(end):
         return None
     first, second = block[: block.index(end) + 1], block[block.index(end) + 1 : block.index(last) + 1]

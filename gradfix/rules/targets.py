@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node
 from gradfix.autograd.model_ledger import SCALES, operation
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, calls_in, owner
+from gradfix.autograd.trace_queries import backwards, calls_in, optimizer_of_loss
 from gradfix.autograd.values import Tensor, Value, tensors_in
 
 DISTANCES = frozenset(
@@ -72,7 +72,7 @@ class TrainedTarget:
 
 def trained_target(run: Run, event: Backward) -> TrainedTarget | None:
     """The target that a loss trains, beside its prediction or instead of it."""
-    mine = owner(run, event)
+    mine = optimizer_of_loss(run, event)
     if mine is None or not event.certain or not event.accumulates or event.failure is not None:
         return None
     own = set(mine.owned())
@@ -106,14 +106,14 @@ def bootstrapped(one: TrainedTarget) -> bool:
     """
     if one.detached is not None:
         return True
-    mine = owner(one.run, one.backward)
+    mine = optimizer_of_loss(one.run, one.backward)
     if any(operation(node) in CHOOSING for node in one.backward.visited):
         return True
     return any(
         operation(node) in OF_A_DISTRIBUTION
         or (node.call is not None and node.call.module is one.call.module)
         for other in backwards(one.run)
-        if other.certain and owner(one.run, other) is not mine
+        if other.certain and optimizer_of_loss(one.run, other) is not mine
         for node in other.visited
     ) or any(operation(node) in OF_A_DISTRIBUTION for node in one.backward.visited)
 
@@ -122,7 +122,11 @@ def _compared(node: Node, target: int) -> tuple[ModuleCall | None, ast.Call | No
     """The call whose result is compared with one of the operands, and the detach of that result, if any."""
     if len(node.edges) == 2:
         return _predicted(node.edges[1 - target].node), None
-    cut = getattr(node.beside[1], "cut", None) if node.beside is not None else None
+    cut = (
+        getattr(node.graphless_operand[1], "detached_from", None)
+        if node.graphless_operand is not None
+        else None
+    )
     if len(node.edges) != 1 or cut is None or not isinstance(cut[1], ast.Call):
         return None, None
     return _predicted(cut[0]), cut[1]
@@ -163,7 +167,7 @@ def _estimates(node: Node) -> set[ModuleCall]:
             continue
         if at.leaves or not at.edges or (len(at.edges) > 1 and operation(at) not in LEAST):
             return set()
-        with_data = at.beside is not None and isinstance(at.beside[1], Value)
+        with_data = at.graphless_operand is not None and isinstance(at.graphless_operand[1], Value)
         added = added or (with_data and operation(at) in ADDITIONS)
         scaled = scaled or (with_data and operation(at) in SCALES)
         waiting += [(edge.node, added, scaled) for edge in at.edges]

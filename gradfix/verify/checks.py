@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 Verdict = Literal["holds", "fails", "not checked"]
 COMPARISONS = frozenset({"unchanged", "reference", "leaves", "same-loss"})
 """Checks that mean nothing if two runs of the same program differ."""
-EFFECTS = frozenset({"random", "buffers"})
+SIDE_EFFECTS = frozenset({"random", "buffers"})
 """Checks of what surrounds the gradients."""
 CONTRADICTION = "recorder contradiction"
 """Begins the detail of a check where equal hashes stand for different values."""

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
-from gradfix.verify.claims import Check, Surroundings
+from gradfix.verify.claims import Check, SideEffectComparison
 from gradfix.verify.recording.records import Draws, Recording
 
-Outcome = Literal["proved", "refuted", "not run"]
+EvidenceOutcome = Literal["proved", "refuted", "not run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Cost(NamedTuple):
 class Evidence:
     """What verification found. ``proved`` means that every check that could be made holds."""
 
-    outcome: Outcome
+    outcome: EvidenceOutcome
     reason: str
     """One sentence: what refutes the rewrite, why it was not run, or what was compared."""
     checks: tuple[Check, ...] = ()
@@ -168,7 +168,7 @@ class Evidence:
     """The level of the sandbox that the runs were in (see :mod:`gradfix.runtime.sandbox`)."""
     standins: tuple[str, ...] = ()
     """What was replaced in all runs alike, and by what."""
-    effects: Surroundings | None = None
+    effects: SideEffectComparison | None = None
     """How random draws and buffers compare on the first seed; ``None`` if nothing was compared."""
     passed_over: tuple[str, ...] = ()
     """Interpreters that would have come first, each with the reason why it did not."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from gradfix.project import trust
 from gradfix.system import programs
 from gradfix.system.printable import printable
-from gradfix.verify import made, starting
+from gradfix.verify import starting, untrusted_environments
 from gradfix.verify.command import project_root
 
 NAMES = (".venv", "venv", "env")
@@ -138,7 +138,7 @@ def _at_hand() -> Iterator[tuple[str, str]]:
 
 def _has_torch(executable: str, code: Collection[Path] = ()) -> bool:
     """Whether an interpreter finds torch outside the ``code``; it does not import it."""
-    if (environment := made.environment_of(executable)) is not None:
+    if (environment := untrusted_environments.environment_of(executable)) is not None:
         return environment.has("torch")
     return _finds_torch(executable, frozenset(starting.environment(code).items()))
 

@@ -29,7 +29,7 @@ from gradfix import runtime
 from gradfix.runtime.sandbox import kernel, levels, readable, removal
 from gradfix.system import progress, scratch
 from gradfix.system.parallel import before_leaving, is_forked
-from gradfix.verify import made
+from gradfix.verify import untrusted_environments
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.jobs import Job
 from gradfix.verify.recording.loading import load
@@ -64,7 +64,7 @@ class Runner:
         level: levels.Level | None = None,
     ) -> None:
         self._executable = executable
-        self._untrusted = made.environment_of(executable)
+        self._untrusted = untrusted_environments.environment_of(executable)
         self.workers = workers or min(4, os.cpu_count() or 2)
         self.allow(total)
         self._results: dict[Job, Recording] = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gradfix.runtime.sandbox import kernel, levels, readable
 from gradfix.system import scratch
-from gradfix.verify import made, starting
+from gradfix.verify import starting, untrusted_environments
 
 
 def variables_of_runs(code: Collection[Path]) -> dict[str, str]:
@@ -42,7 +42,7 @@ class CannotRun(Exception):
 @functools.cache
 def _sandbox(executable: str) -> levels.Level | str:
     # It is asked about the system, unconfined: nothing of a project or of a stranger is to be loaded there.
-    untrusted = made.environment_of(executable)
+    untrusted = untrusted_environments.environment_of(executable)
     variables = starting.environment([Path(os.curdir)])
     variables.pop("PYTHONPATH", None)
     try:

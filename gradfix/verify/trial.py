@@ -12,9 +12,9 @@ from typing import Any
 from gradfix.core.codemod import Claim, Effect
 from gradfix.runtime.probe.coverage import Piece, changed
 from gradfix.verify import claims
-from gradfix.verify.claims import Check, Faults, Still, Surroundings
+from gradfix.verify.claims import Check, Faults, SideEffectComparison, UpdatesOff
 from gradfix.verify.command import Command, project_root
-from gradfix.verify.evidence import Evidence, Outcome, run_in_words
+from gradfix.verify.evidence import Evidence, EvidenceOutcome, run_in_words
 from gradfix.verify.jobs import Job, Limits
 from gradfix.verify.obstacles import why_not
 from gradfix.verify.pairing import paired
@@ -55,29 +55,29 @@ class Trial:
     """What stopped the original with stand-ins, where they were no use."""
     hashed: bool = False
     """Whether hashes prove everything, so that no numbers are asked for."""
-    outgrown: bool = False
+    too_large_after_fix: bool = False
     """Whether the original raises within the limits, and everything that gets further exceeds them in a full
     run."""
 
     def before(self, seed: int, **how: bool) -> Job:
         label = "with its graphs kept" if how.get("keep") else "before the fix"
-        return self.job(self.rewrite.before, seed, label=label, watched=self.gone, **how)
+        return self.job(self.rewrite.before, seed, label=label, watched=self.replaced_pieces, **how)
 
     def after(self, seed: int, **how: bool) -> Job:
-        return self.job(self.rewrite.after, seed, label="after the fix", watched=self.watched, **how)
+        return self.job(self.rewrite.after, seed, label="after the fix", watched=self.changed_pieces, **how)
 
     @functools.cached_property
-    def watched(self) -> tuple[Piece, ...]:
+    def changed_pieces(self) -> tuple[Piece, ...]:
         """The pieces that the rewrite changed, and those that depend on them: the fixed program has to
         execute them."""
         return affected(self.rewrite.after, changed(self.rewrite.before, self.rewrite.after))
 
     @functools.cached_property
-    def gone(self) -> tuple[Piece, ...]:
+    def replaced_pieces(self) -> tuple[Piece, ...]:
         """The pieces of the original that were replaced: it has to execute them, if nothing stops it."""
         return changed(self.rewrite.after, self.rewrite.before)
 
-    def farther(self, runner: Runner) -> Trial:
+    def with_more_steps(self, runner: Runner) -> Trial:
         """This trial, with limits of steps that let the runs reach the changed code, if they can reach it."""
         seed = self.seeds[0]
         (original,) = runner.run([self.before(seed)])
@@ -86,7 +86,7 @@ class Trial:
             ahead.append(replace(self.before(seed), scout="errors"))
         jobs = [self.after(seed), self.reference(seed) if self.needs_reference else self.before(seed)]
         for job, run in zip(jobs, runner.run(jobs)):
-            if short(run) and claims.wanting(run):
+            if short(run) and claims.incomplete(run):
                 ahead.append(replace(job, scout="pieces"))
         return replace(self, limits=farther(self.limits, runner, ahead))
 
@@ -119,7 +119,7 @@ class Trial:
     def reference(self, seed: int, **how: bool) -> Job:
         return self.before(seed, keep=True, **how)
 
-    def endless(self, runner: Runner) -> None:
+    def skip_plain_run(self, runner: Runner) -> None:
         """If the original with its graphs kept gets nowhere within the time limit, reuse that run as the
         plain one."""
         if self.needs_reference:
@@ -130,12 +130,12 @@ class Trial:
 
     def too_large(self, runner: Runner) -> bool:
         """Whether a full run, with data, exceeds the limits."""
-        if self.outgrown:
+        if self.too_large_after_fix:
             return True
         (recording,) = runner.run([self.before(self.seeds[0])])
         return overwhelmed(recording)
 
-    def still(self, original: Recording) -> tuple[Job, ...]:
+    def with_updates_off(self, original: Recording) -> tuple[Job, ...]:
         """The two versions with updates off, given the full run of the original.
 
         Autograd refuses some programs even with their graphs kept. These are run without gradients, and show
@@ -148,15 +148,15 @@ class Trial:
         both = self.before(seed, still=True, **how), self.after(seed, still=True)
         return tuple(replace(job, thorough=False, updates=False) for job in both)
 
-    def paired(self, runner: Runner, original: Recording) -> Still | None:
-        """The runs of :meth:`still`, the fixed program with the original's random numbers; None if it draws
-        the same."""
-        one, other = (replace(job, numbered=True) for job in self.still(original))
+    def paired(self, runner: Runner, original: Recording) -> UpdatesOff | None:
+        """The runs of :meth:`with_updates_off`, the fixed program with the original's random numbers; None if
+        it draws the same."""
+        one, other = (replace(job, numbered=True) for job in self.with_updates_off(original))
         model, run = runner.run([one, other])
         numbers = paired(model, run)
-        if not numbers or claims.surroundings(model, run).random_from is None:
+        if not numbers or claims.compare_side_effects(model, run).random_from is None:
             return None
-        return Still(model, *runner.run([replace(other, numbers=numbers)]))
+        return UpdatesOff(model, *runner.run([replace(other, numbers=numbers)]))
 
     @property
     def needs_reference(self) -> bool:
@@ -177,7 +177,7 @@ class Trial:
 
     def opening(self, runner: Runner) -> list[Job]:
         """The runs by which :meth:`settled` decides, or all if there is nothing to decide."""
-        return [job for _, job in self.versions(runner)] if self.too_large(runner) else self.first_seed
+        return [job for _, job in self.planned_runs(runner)] if self.too_large(runner) else self.first_seed
 
     def settled(self, runner: Runner) -> Trial:
         """This trial, reduced to runs without data, or to the first seed, if the first runs show that this
@@ -192,7 +192,7 @@ class Trial:
         if self.obstacle(runner) or self.too_large(runner):
             return self
         if overwhelmed(runner.run([self.after(self.seeds[0])])[0], SLOW):
-            large = replace(self, outgrown=True)
+            large = replace(self, too_large_after_fix=True)
             (fixed,) = runner.run([large.after(self.seeds[0], fake=True)])
             return self if large.obstacle(runner) or len(fixed.steps) < 2 else large
         alone = replace(self, seeds=self.seeds[:1], hashed=True)
@@ -200,7 +200,7 @@ class Trial:
         original_run, fixed_run = runner.run([original(self.seeds[0]), self.after(self.seeds[0])])
         return alone if claims.settled(alone.checks(runner), original_run, fixed_run) else self
 
-    def versions(self, runner: Runner) -> list[tuple[str, Job]]:
+    def planned_runs(self, runner: Runner) -> list[tuple[str, Job]]:
         """Everything that is run, and what each run is called."""
         if self.too_large(runner):
             seed = self.seeds[0]
@@ -217,7 +217,7 @@ class Trial:
         if not self.hashed:
             (original,) = runner.run([self.before(self.seeds[0])])
             names = ("reference, updates off", "after, updates off")
-            versions += zip(names, self.still(original))
+            versions += zip(names, self.with_updates_off(original))
         return versions
 
     def obstacle(self, runner: Runner) -> str | None:
@@ -241,7 +241,7 @@ class Trial:
 
     def evidence(self, runner: Runner) -> Evidence:
         blocked = self.obstacle(runner)
-        versions = self.versions(runner)[:1] if blocked else self.versions(runner)
+        versions = self.planned_runs(runner)[:1] if blocked else self.planned_runs(runner)
         recordings = runner.run(job for _, job in versions)
         runs = tuple(
             run_in_words(name, job.seed, self.relative(claims.summary(recording)), recording)
@@ -267,15 +267,15 @@ class Trial:
             torch,
             self.seeds,
             standins=standins,
-            effects=self.effects(runner),
+            effects=self.side_effects(runner),
         )
 
-    def effects(self, runner: Runner) -> Surroundings | None:
+    def side_effects(self, runner: Runner) -> SideEffectComparison | None:
         """How random draws and buffers compare on the first seed."""
         seed, fake = self.seeds[0], self.too_large(runner)
         before, after = runner.run([self.before(seed, fake=fake), self.after(seed, fake=fake)])
         reference = runner.run([self.reference(seed, fake=fake)])[0] if self.needs_reference else None
-        found = claims.surroundings(claims.longest(before, reference), after)
+        found = claims.compare_side_effects(claims.longest(before, reference), after)
         return found if found.compared else None
 
     def checks(self, runner: Runner) -> list[Check]:
@@ -288,11 +288,11 @@ class Trial:
         for seed in seeds:
             before, after = runner.run([self.before(seed, fake=fake), self.after(seed, fake=fake)])
             reference = runner.run([self.reference(seed, fake=fake)])[0] if self.needs_reference else None
-            still: Still | None = None
+            still: UpdatesOff | None = None
             if not fake and not self.hashed:
                 # What a loss gives is the same on every seed, if it is on one.
                 (first,) = runner.run([self.before(self.seeds[0])])
-                still = Still(*runner.run(self.still(first)))
+                still = UpdatesOff(*runner.run(self.with_updates_off(first)))
             found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
             if still is not None and any(one.name == "entries" and one.verdict != "holds" for one in found):
                 still = self.paired(runner, first) or still
@@ -306,8 +306,8 @@ class Trial:
                 if apart and reference is not None:
                     reference = noisy(reference, *dithered(runner, self.reference(seed)))
                 if still is not None:
-                    job = self.still(first)[0]
-                    still = Still(noisy(still.reference, *dithered(runner, job)), still.after)
+                    job = self.with_updates_off(first)[0]
+                    still = UpdatesOff(noisy(still.reference, *dithered(runner, job)), still.after)
                 found = claims.check(claim, effect, before, after, reference, still, self.rewrite.faults)
             by_seed.append(found)
         return self.steady(runner, claims.merge(seeds, by_seed), fake)
@@ -318,10 +318,10 @@ class Trial:
         A script that seeds a generator by the clock draws other numbers each time; its gradients may not
         depend on them.
         """
-        failing = {one.name for one in checks if one.verdict == "fails"} & claims.EFFECTS
+        failing = {one.name for one in checks if one.verdict == "fails"} & claims.SIDE_EFFECTS
         if not failing:
             return checks
-        found = claims.surroundings(*self.twice(runner, fake))
+        found = claims.compare_side_effects(*self.twice(runner, fake))
         unsteady = {"random": found.random_from, "buffers": found.buffers_from}
         why = "they differ between two runs of the original with the same seed, too"
         return [
@@ -331,7 +331,7 @@ class Trial:
             for one in checks
         ]
 
-    def judge(self, runner: Runner, checks: Sequence[Check]) -> tuple[Outcome, str]:
+    def judge(self, runner: Runner, checks: Sequence[Check]) -> tuple[EvidenceOutcome, str]:
         large = self.too_large(runner)
         failed = [check for check in checks if check.verdict == "fails"]
         if failed:
@@ -344,7 +344,7 @@ class Trial:
             return "refuted", failed[0].detail
         if (missing := claims.missing(checks)) is not None:
             return "not run", missing
-        if not self.watched:
+        if not self.changed_pieces:
             return "not run", "the rewrite changes no statement"
         held = [check for check in checks if check.verdict == "holds"]
         if large:

@@ -101,16 +101,16 @@ def _verify(
             if len(jobs) == 1 < runner.workers:
                 # Most likely it can be run, and the other processors have nothing else to do.
                 runner.run(trials[0].first_seed)
-                trials[0].endless(runner)
+                trials[0].skip_plain_run(runner)
             runner.run(jobs)
             trials = [trial.completed(runner) for trial in trials]
-            trials = [trial.farther(runner) for trial in trials]
+            trials = [trial.with_more_steps(runner) for trial in trials]
             # One seed of each: where hashes prove everything, it is enough.
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
             runner.run(job for trial in runnable for job in trial.opening(runner))
             trials = [trial.settled(runner) for trial in trials]
             runnable = [trial for trial in trials if not trial.obstacle(runner)]
-            rest = [job for trial in runnable for _, job in trial.versions(runner)]
+            rest = [job for trial in runnable for _, job in trial.planned_runs(runner)]
             runner.run(sorted(rest, key=lambda job: (not job.fake, not job.keep)))
             found = [replace(trial.evidence(runner), sandbox=str(runner.level)) for trial in trials]
             texts = [(trial.rewrite.before, trial.rewrite.after) for trial in trials]

@@ -231,9 +231,9 @@ def _patched(
     relative = name if not os.path.isabs(name) else os.path.basename(name)
     unsafe = " --unsafe-fixes" if fix.applicability == "unsafe" else ""
     # Of what no command runs, as a test, it is not known whether it can be proved.
-    unsafe += " --unproved" if fix.unproved or not command else ""
+    unsafe += " --unproved" if fix.is_authors_choice or not command else ""
     return explanation._replace(
-        fix=f"fix ({fix.effect}, {fix.standing}): {fix.message}",
+        fix=f"fix ({fix.effect}, {fix.applicability_label}): {fix.message}",
         patch=patches.unified_diff(relative.replace(os.sep, "/"), parsed.source.data, after),
         apply=f"gradfix apply --select {finding.code}{unsafe} {_as_run(name, path, command)}",
     )

@@ -17,7 +17,7 @@ from world import (
     World,
 )
 
-from gradfix.autograd import training_step
+from gradfix.autograd import program as program_module
 from gradfix.bot import status
 from gradfix.bot.plan import PlanFile
 
@@ -88,21 +88,21 @@ def test_where_the_analysis_crashes_or_gives_up_nothing_is_gone(
     lab: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab.publish(lab.plan(select=SELECT))
-    analyze = training_step.analyze
+    analyze = program_module.analyze
 
     def failing(tree, text, path, ways=None):  # type: ignore[no-untyped-def]
         if "# crash" in text:
             raise AssertionError("an invariant")
         program = analyze(tree, text, path, ways)
         if "# endless" in text:
-            program.reported.append("analysis of <module> stopped: more than 10 steps")
+            program.reported.append("analysis of <module> stopped: more than 10 statements")
         return program
 
-    monkeypatch.setattr(training_step, "analyze", failing)
+    monkeypatch.setattr(program_module, "analyze", failing)
     commit(lab, models__gan=GAN + b"# crash\n")
     assert_left(lab, lab.plan(select=SELECT), "the analysis failed: AssertionError")
     commit(lab, models__gan=RETAINED + b"# endless\n")
-    assert_left(lab, lab.plan(select=SELECT), "more than 10 steps")
+    assert_left(lab, lab.plan(select=SELECT), "more than 10 statements")
 
 
 def test_what_a_file_is_used_with_cannot_be_analysed(lab: World) -> None:

@@ -153,7 +153,7 @@ def remember(patch: pytest.MonkeyPatch) -> None:
 
         return answer
 
-    for name in ("offers", "diagnosed", "repair"):
+    for name in ("offers", "file_report", "repair"):
         patch.setattr(driver, name, remembered(name, getattr(driver, name)))
     flow_of = picture.flow_of
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from outcome import FILE, Called, Guess, Prediction
 
 from gradfix.autograd import operators
-from gradfix.autograd.graph import Backward, Change, Event, Step
+from gradfix.autograd.graph import Backward, Event, InPlaceChange, Step
+from gradfix.autograd.program import analyze
 from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import analyze
 
 
 def predict(source: str, *, exact: bool = True) -> Prediction:
@@ -22,20 +22,20 @@ def predict(source: str, *, exact: bool = True) -> Prediction:
     predicted where it comes whichever way undecided conditions go.
     """
     program = analyze(ast.parse(source), source, Path(FILE))
-    if not program.entries or program.entries[0].node is not program.tree:
+    if not program.entry_points or program.entry_points[0].node is not program.tree:
         why = "; ".join(program.messages) or "nothing is differentiated"
         return Prediction((), None, frozenset(), frozenset(), frozenset(), why)
-    entry = program.entries[0]
+    entry = program.entry_points[0]
     prediction = _of_run(entry.runs[0])
     why = "; ".join(program.messages)
     if len(entry.runs) == 1 and (exact or not entry.pending):
         return replace(prediction, open=why)
     if exact:
         return replace(prediction, open=why or "undecided conditions")
-    sure = {_error(e) for e in entry.certain(_first_error, lambda e: e.site, raises=True)}
-    possible = {error for run in entry.every() for error in _first_error(run)}
+    sure = {_error(e) for e in entry.certain_observations(_first_error, lambda e: e.site, raises=True)}
+    possible = {error for run in entry.all_runs() for error in _first_error(run)}
     error = prediction.error if prediction.error in sure else min(sure, default=None, key=str)
-    ways = [prediction, *map(_of_run, entry.every())]
+    ways = [prediction, *map(_of_run, entry.all_runs())]
     return replace(
         prediction,
         error=error,
@@ -49,7 +49,7 @@ def predict(source: str, *, exact: bool = True) -> Prediction:
 
 def _error(event: Event) -> tuple[str, int] | None:
     line = getattr(event.site, "lineno", 0)
-    if isinstance(event, (Backward, Change)) and event.failure is not None:
+    if isinstance(event, (Backward, InPlaceChange)) and event.failure is not None:
         return event.failure.kind, line
     return None
 
@@ -80,7 +80,7 @@ def _of_run(run: Run) -> Prediction:
             events.append(Called(line))
         elif isinstance(event, Step):
             events.append(_guess(event, numbers))
-        elif isinstance(event, Change) and event.doubtful:
+        elif isinstance(event, InPlaceChange) and event.doubtful:
             changes.add(len(events))
         error = _error(event)
         if error is not None:
@@ -99,7 +99,7 @@ def _fragile(event: Backward) -> bool:
     """Whether it may raise for all that the model knows."""
     return any(
         node.maybe_freed
-        or (node.saves is None and node.freed_by is not None)
+        or (node.raises_when_freed is None and node.freed_by is not None)
         or any(storage.maybe for storage, _, _ in node.saved)
         or _may_save_more(node.op)
         for node in event.visited

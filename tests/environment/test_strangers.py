@@ -21,7 +21,7 @@ from gradfix.environment import build
 from gradfix.environment.build import ensure
 from gradfix.environment.errors import EnvironmentFailure
 from gradfix.runtime import sandbox
-from gradfix.verify import jobs, made, runner, sandboxes
+from gradfix.verify import jobs, runner, sandboxes, untrusted_environments
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 
 SECRET = "open-sesame-4711"
@@ -94,7 +94,7 @@ def test_a_pth_file_runs_in_the_sandbox_only(planted: Index, project: Path, cana
     (project / "train.py").write_text(SCRIPT)
     with pytest.raises(SystemExit):
         cli.run([str(project / "train.py")])
-    (environment,) = build.cache.home().glob("*/" + made.MANIFEST)
+    (environment,) = build.cache.home().glob("*/" + untrusted_environments.MANIFEST)
     packages = [path.name for path in environment.parent.glob("lib/*/site-packages/__pycache__/*")]
     assert any(name.startswith("curious.") for name in packages), "it was not compiled"
     done = CliRunner().invoke(app, ["verify", "--env", "auto", str(project / "train.py")])
@@ -132,13 +132,13 @@ def test_a_wheel_does_not_say_what_its_environment_is(
         modules={
             "torch/__init__.py": "",
             "torch-1.0.data/data/pyvenv.cfg": settings,
-            f"torch-1.0.data/data/{made.MANIFEST}": json.dumps({"bases": [str(tmp_path)]}),
+            f"torch-1.0.data/data/{untrusted_environments.MANIFEST}": json.dumps({"bases": [str(tmp_path)]}),
         },
     )
     (project / "train.py").write_text(SCRIPT)
     built = ensure([project / "train.py"])
-    environment = made.environment_of(built.executable)
-    assert environment is not None and environment.bases == made.bases_of_this()
+    environment = untrusted_environments.environment_of(built.executable)
+    assert environment is not None and environment.bases == untrusted_environments.bases_of_this()
     assert Path(environment.folder, "pyvenv.cfg").read_text() == settings, "this is no test"
     done = CliRunner().invoke(app, ["verify", "--python", built.executable, str(project / "train.py")])
     assert "not proved" in done.output or "unverified" in done.output, done.output
@@ -157,7 +157,9 @@ def environment(tmp_path: Path) -> Path:
     (folder / "bin/python").symlink_to(base)
     (folder / "lib").symlink_to(os.path.join(sys.prefix, "lib"))
     (folder / "pyvenv.cfg").write_text(f"home = {os.path.dirname(base)}\n")
-    (folder / made.MANIFEST).write_text(json.dumps({"bases": made.bases_of_this()}))
+    (folder / untrusted_environments.MANIFEST).write_text(
+        json.dumps({"bases": untrusted_environments.bases_of_this()})
+    )
     return folder
 
 

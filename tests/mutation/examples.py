@@ -44,7 +44,7 @@ def _repaired(parsed: Source, options: Options) -> Hashable:
 
 
 def _found(parsed: Source, options: Options) -> Hashable:
-    return tuple(one.finding.code for one in driver.diagnosed(parsed, options).findings)
+    return tuple(one.finding.code for one in driver.file_report(parsed, options).findings)
 
 
 def _reported(parsed: Source, options: Options) -> Hashable:

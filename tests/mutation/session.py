@@ -74,7 +74,7 @@ class Session:
 
     def _keep_versions(self) -> None:
         """Have the model run once on each version of a file."""
-        from gradfix.autograd.training_step import Program
+        from gradfix.autograd.program import Program
         from gradfix.pipeline import analysis, choosing
 
         run_model = analysis.run_model
@@ -98,7 +98,7 @@ class Session:
 
         def find(codemod: Codemod) -> Callable[[Any], list[Any]]:
             def found(program: Any) -> list[Any]:
-                runs = tuple((len(entry.runs), len(entry.pending)) for entry in program.entries)
+                runs = tuple((len(entry.runs), len(entry.pending)) for entry in program.entry_points)
                 key = codemod.name, id(program), runs
                 if key not in self._found or self.board.out in self._found[key][1]:
                     before = self.board.decisive

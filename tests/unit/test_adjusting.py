@@ -8,8 +8,8 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix.autograd.graph import Advance, Clip, Event, Step, Unscale, Update
-from gradfix.autograd.training_step import analyze
+from gradfix.autograd.graph import Clip, Event, ScalerUpdate, SchedulerStep, Step, Unscale
+from gradfix.autograd.program import analyze
 from gradfix.rules import catalog
 
 NETWORK = """\
@@ -37,7 +37,7 @@ def found(*parts: str) -> list[tuple[str, str]]:
 def kinds(*parts: str) -> list[type[Event]]:
     text = "\n".join(map(dedent, parts)) + "\n"
     program = analyze(ast.parse(text), text, Path("script.py"))
-    return [type(event) for event in program.entries[0].runs[0].events]
+    return [type(event) for event in program.entry_points[0].runs[0].events]
 
 
 LOOP = """\
@@ -127,7 +127,7 @@ def test_a_scaler_that_is_handed_in_is_known_by_what_it_does() -> None:
             scaler.step(optimizer)
             scaler.update()
     """
-    assert kinds(NETWORK, handed_in)[2:6] == [Unscale, Clip, Step, Update]
+    assert kinds(NETWORK, handed_in)[2:6] == [Unscale, Clip, Step, ScalerUpdate]
     assert found(NETWORK, handed_in) == []
     update = "            scaler.update()\n    "
     assert found(NETWORK, handed_in.replace(update, "    ")) == [
@@ -184,7 +184,7 @@ def test_a_schedule_that_may_have_begun_is_left_alone(made: str) -> None:
 @pytest.mark.parametrize("first", ["schedule.step(epoch)", "schedule.step(epoch=epoch)"])
 def test_a_schedule_that_is_told_its_value_is_left_alone(first: str) -> None:
     assert found(NETWORK, scheduled(first=first)) == []
-    assert Advance not in kinds(NETWORK, scheduled(first=first))
+    assert SchedulerStep not in kinds(NETWORK, scheduled(first=first))
 
 
 def test_a_schedule_that_a_condition_holds_back_is_left_alone() -> None:

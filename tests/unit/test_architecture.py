@@ -43,7 +43,7 @@ EDITS = tuple(
 )
 MODEL = tuple(
     f"gradfix.autograd.{name}"
-    for name in ("interpreter", "training_step", "trace_queries", "model_ledger", "prediction", "regression")
+    for name in ("interpreter", "program", "trace_queries", "model_ledger", "prediction", "regression")
 )
 BELOW_SEMANTICS = (
     *(

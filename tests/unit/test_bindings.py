@@ -50,7 +50,7 @@ def fits(program: str, code: str, place: str = "HERE") -> bool:
     tree = ast.parse(program)
     anchor = next(s for s in ast.walk(tree) if isinstance(s, ast.Expr) and ast.unparse(s) == place)
     edits = [InsertStatement(Span.of(anchor), "before", code)]
-    return bindings.hold(tree, ast.parse(apply_fixes(program, [edits]).text), edits)
+    return bindings.variables_hold(tree, ast.parse(apply_fixes(program, [edits]).text), edits)
 
 
 @pytest.mark.parametrize("program", BOUND.values(), ids=list(BOUND))
@@ -113,7 +113,7 @@ def test_a_use_that_is_replaced_is_what_every_path_has() -> None:
         use = next(n.operand for n in ast.walk(tree) if isinstance(n, ast.UnaryOp))
         edits = [ReplaceExpression(Span.of(use), "D(fake)")]
         after = ast.parse(apply_fixes(text, [edits]).text)
-        assert bindings.hold(tree, after, edits) is fine
+        assert bindings.variables_hold(tree, after, edits) is fine
 
 
 def test_a_use_may_be_changed_where_it_stands() -> None:
@@ -122,4 +122,4 @@ def test_a_use_may_be_changed_where_it_stands() -> None:
     tree = ast.parse(text)
     (use,) = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "h" and n.lineno == 4)
     edits = [ReplaceExpression(Span.of(use), "h.detach()")]
-    assert bindings.hold(tree, ast.parse(apply_fixes(text, [edits]).text), edits)
+    assert bindings.variables_hold(tree, ast.parse(apply_fixes(text, [edits]).text), edits)

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from gradfix.autograd import imports, training_step
+from gradfix.autograd import imports
+from gradfix.autograd import program as program_module
 from gradfix.autograd.graph import Node
+from gradfix.autograd.program import BUDGET, FILE_STATEMENTS, SCRIPT_STATEMENTS, Program, analyze
 from gradfix.autograd.semantics import functions
 from gradfix.autograd.semantics.functions import MANY_CALLS
 from gradfix.autograd.semantics.layers import deep_copy
 from gradfix.autograd.semantics.statelessness import keeps_nothing
 from gradfix.autograd.trace_queries import backwards, steps
-from gradfix.autograd.training_step import ALLOWED, BUDGET, LED_IN, Program, analyze
 from gradfix.autograd.values import (
     LARGEST,
     LONGEST,
@@ -62,7 +63,7 @@ def options(tmp_path: Path) -> Options:
 
 def analysed(text: str, path: Path = Path("train.py")) -> Program:
     program = analyze(ast.parse(text), text, path)
-    assert program.steps <= ALLOWED + LED_IN
+    assert program.statements_executed <= FILE_STATEMENTS + SCRIPT_STATEMENTS
     return program
 
 
@@ -135,7 +136,7 @@ def test_what_doubles_is_looked_at_as_long_as_it_is_small(grows: str) -> None:
         HEAD + "import copy\n" + begin + f"{grows}\n" * 60 + "for y in x:\n    print(y)\n" + TRAINS
     )
     assert program.messages == ()
-    assert len(program.entries[0].runs[0].optimizers) == 1
+    assert len(program.entry_points[0].runs[0].optimizers) == 1
 
 
 def test_a_network_in_which_others_are_many_times_is_gone_through_once() -> None:
@@ -176,9 +177,9 @@ def test_calls_without_statements_are_counted() -> None:
 
 def test_calls_that_double_are_followed_for_a_while_and_the_rest_goes_on() -> None:
     program = analysed(DOUBLED + "f30(net(torch.randn(2, 3)))\n" + TRAINS)
-    assert program.steps < 3 * MANY_CALLS
+    assert program.statements_executed < 3 * MANY_CALLS
     assert program.messages == (f"analysis of f30 stopped: more than {MANY_CALLS} calls within it",)
-    (run,) = program.entries[0].runs
+    (run,) = program.entry_points[0].runs
     (backward,) = backwards(run)
     assert backward.certain and list(backward.reached.values()) == [True]
     assert list(next(iter(steps(run))).consumed) == list(backward.reached)
@@ -199,16 +200,16 @@ def test_all_runs_of_a_file_have_one_allowance(monkeypatch: pytest.MonkeyPatch) 
         for n in range(20)
     )
     program = analysed("def f0(x):\n    return x\n" + DOUBLING + trainings)
-    assert program.steps == ALLOWED
-    assert program.messages[-1] == f"analysis of it stopped: more than {ALLOWED} steps together"
-    assert any(run.unfinished for entry in program.entries for run in entry.runs)
+    assert program.statements_executed == FILE_STATEMENTS
+    assert program.messages[-1] == f"analysis of it stopped: more than {FILE_STATEMENTS} statements together"
+    assert any(run.unfinished for entry in program.entry_points for run in entry.runs)
 
 
 def test_all_runs_of_scripts_have_one_allowance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions, "MANY_CALLS", BUDGET)
     runs: list[object] = []
-    run_script = training_step.run_script
-    monkeypatch.setattr(training_step, "run_script", lambda *given: (runs.append(given), run_script(*given)))
+    run_script = program_module.run_script
+    monkeypatch.setattr(program_module, "run_script", lambda *given: (runs.append(given), run_script(*given)))
     path = tmp_path / "trainer.py"
     path.write_text("def train(net, opt, x):\n    net(x).mean().backward()\n    opt.step()\n")
     for number in range(4):
@@ -217,7 +218,7 @@ def test_all_runs_of_scripts_have_one_allowance(tmp_path: Path, monkeypatch: pyt
     program = analysed(path.read_text(), path)
     assert len(runs) == 1
     assert (
-        f"analysis of the scripts that import it stopped: more than {LED_IN} steps together"
+        f"analysis of the scripts that import it stopped: more than {SCRIPT_STATEMENTS} statements together"
         in program.messages
     )
 
@@ -226,8 +227,8 @@ def test_a_script_that_asks_for_no_options_is_run_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: list[object] = []
-    run_script = training_step.run_script
-    monkeypatch.setattr(training_step, "run_script", lambda *given: (runs.append(given), run_script(*given)))
+    run_script = program_module.run_script
+    monkeypatch.setattr(program_module, "run_script", lambda *given: (runs.append(given), run_script(*given)))
     path = tmp_path / "trainer.py"
     path.write_text("def train(net, opt, x):\n    net(x).mean().backward()\n    opt.step()\n")
     main = tmp_path / "main.py"

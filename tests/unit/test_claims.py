@@ -15,14 +15,14 @@ from gradfix.core.codemod import Claim, Effect
 from gradfix.core.errors import quoted
 from gradfix.verify.claims import (
     Check,
-    Still,
+    UpdatesOff,
     check,
+    compare_side_effects,
     contradiction,
     merge,
     same_course,
     settled,
     summary,
-    surroundings,
 )
 from gradfix.verify.recording.records import (
     Draws,
@@ -401,11 +401,11 @@ def test_a_schedule_begins_with_another_value_and_goes_on_as_it_did(
 def test_what_surrounds_gradients_is_compared_while_the_weights_are_the_same() -> None:
     before = recording(backward(0), step(1.0), step(2.0, of=1), step(3.0, mean=1.0, random="a"))
     after = recording(backward(0), step(1.0), step(9.0, of=1), step(4.0, mean=2.0, random="b"))
-    found = surroundings(before, after)
+    found = compare_side_effects(before, after)
     assert (found.compared, found.random_from, found.buffers_from) == (2, None, None)
     assert found.stopped == "from step 1 of other on the weights differ"
     same = recording(*before.events[:3], after.events[3])
-    found = surroundings(before, same)
+    found = compare_side_effects(before, same)
     assert (found.compared, found.random_from, found.buffers_from) == (3, "step 2 of opt", "step 2 of opt")
     assert (found.generators, found.buffers) == (("torch",), ("net.mean",))
 
@@ -418,13 +418,13 @@ def test_hashes_of_buffers_that_differ_prove_nothing() -> None:
     one, other = recording(backward(0), known), recording(backward(0), replace(known, buffers=unknown))
     checks = check(Claim(), Effect.PRESERVES, one, other)
     assert verdicts(checks, "buffers") == ["not checked"]
-    assert surroundings(other, other).buffers_unknown is False
+    assert compare_side_effects(other, other).buffers_unknown is False
 
 
 def test_programs_with_other_optimizers_have_nothing_in_common() -> None:
     one = recording(backward(0), step(1.0))
     other = recording(backward(0), step(1.0), optimizers=1)
-    assert surroundings(one, other).compared == 0
+    assert compare_side_effects(one, other).compared == 0
     assert verdicts(check(Claim(unchanged=()), Effect.CHANGES, one, other), "random") == []
 
 
@@ -610,7 +610,7 @@ def test_losses_that_a_helper_gives_one_name_are_told_apart_by_who_consumes_them
     claim = Claim("E1", 3, feeds=((1, "loss"),))
     before = recording(failure("E1", 3))
     after = run(shares)
-    checks = check(claim, Effect.REPAIRS, before, after, reference, Still(reference, after))
+    checks = check(claim, Effect.REPAIRS, before, after, reference, UpdatesOff(reference, after))
     assert verdicts(checks, "same-loss") == [verdict]
 
 

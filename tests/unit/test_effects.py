@@ -19,7 +19,7 @@ from gradfix.pipeline import driver
 from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
 from gradfix.project.source import Source
-from gradfix.runtime.probe.effects import Effects
+from gradfix.runtime.probe.effects import SideEffects
 from gradfix.verify.evidence import Evidence, binary_size
 from gradfix.verify.jobs import Job
 from gradfix.verify.recording.records import Recording
@@ -43,8 +43,8 @@ def run(runner: Any, text: str, **how: bool) -> Recording:
     return found
 
 
-def effects() -> Effects:
-    return Effects()
+def effects() -> SideEffects:
+    return SideEffects()
 
 
 # -- saved for backward -----------------------------------------------------------------------

@@ -14,7 +14,7 @@ from fakes import git
 from gradfix.cli.output import Printed, showing_attempts
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
-from gradfix.pipeline.results import Attempt, Outcome, Plan, Repaired
+from gradfix.pipeline.results import Attempt, FilePlan, Outcome, Plan
 from gradfix.project.source import Problem
 from gradfix.report import evidence
 
@@ -33,7 +33,7 @@ def attempt(code: str, *, ran: bool = True) -> Attempt:
 
 
 def plan(*files: tuple[str, list[Attempt]]) -> Plan:
-    repaired = [Repaired(path, b"x\n", b"y\n", "y\n", tuple(attempts)) for path, attempts in files]
+    repaired = [FilePlan(path, b"x\n", b"y\n", "y\n", tuple(attempts)) for path, attempts in files]
     return Plan(tuple(repaired), (), len(files), ())
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gradfix.autograd import callers
 from gradfix.autograd.graph import Backward
-from gradfix.autograd.training_step import analyze
+from gradfix.autograd.program import analyze
 from gradfix.pipeline import driver
 from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import traces
@@ -769,7 +769,7 @@ def test_a_loop_in_a_module_between_is_one_for_every_file(tmp_path: Path) -> Non
         text = AGENT.format(before="self.optimizer.zero_grad()", between="pass")
         write(tmp_path, {"agent.py": text})
         program = analyze(ast.parse(text), text, tmp_path / "agent.py")
-        (run, *_) = program.entries[0].runs
+        (run, *_) = program.entry_points[0].runs
         assert [len(e.loops) for e in run.events if isinstance(e, Backward)] == [1, 1]
 
 

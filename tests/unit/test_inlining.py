@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from gradfix.autograd.training_step import Program
+from gradfix.autograd.program import Program
 from gradfix.rules.inlining import written_out
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import json
 
-from gradfix.runtime.probe.journal import Journal
+from gradfix.runtime.probe.journal import EventWriter
 
 
 class Interrupting(io.StringIO):
     """A file in the middle of whose writes the time is up."""
 
-    journal: Journal
+    journal: EventWriter
     left: list[str]
 
     def write(self, text: str) -> int:
@@ -19,8 +19,8 @@ class Interrupting(io.StringIO):
         return super().write(text)
 
 
-def journal() -> tuple[Journal, Interrupting]:
-    made = Journal.__new__(Journal)
+def journal() -> tuple[EventWriter, Interrupting]:
+    made = EventWriter.__new__(EventWriter)
     made.writing, made.overdue = 0, None
     made.values, made.events = io.BytesIO(), Interrupting()
     made.events.journal, made.events.left = made, []

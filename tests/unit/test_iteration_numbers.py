@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from gradfix.autograd.iteration_numbers import EVERY, HORIZON, NUMBER, LoopIteration, Term, where
+from gradfix.autograd.iteration_numbers import EVERY, HORIZON, NUMBER, LoopIteration, NumberExpression, where
 from gradfix.autograd.semantics.arithmetic import counted
-from gradfix.autograd.values import Const, Index, Unknown
+from gradfix.autograd.values import Const, IterationNumber, Unknown
 
 
-def remainder(by: int, left: int, shift: int = 0) -> Term:
+def remainder(by: int, left: int, shift: int = 0) -> NumberExpression:
     """``(number + shift) % by == left``."""
-    shifted: Term = (ast.Add, NUMBER, ("const", shift))
+    shifted: NumberExpression = (ast.Add, NUMBER, ("const", shift))
     return (ast.Eq, (ast.Mod, shifted, ("const", by)), ("const", left))
 
 
@@ -33,8 +33,8 @@ def test_a_later_pass_is_not_the_first() -> None:
     second = LoopIteration(first)
     assert second.holds(start) is False
     assert second.holds(remainder(2, 0)) is None
-    assert first.turns(start, True)
-    assert not second.turns(start, False)
+    assert first.flips(start, True)
+    assert not second.flips(start, False)
 
 
 def test_what_is_beyond_the_horizon_stays_open() -> None:
@@ -57,7 +57,7 @@ def test_what_cannot_be_computed_says_nothing() -> None:
 
 def test_only_whole_numbers_count() -> None:
     add = ast.Add()
-    assert isinstance(counted(add, Const(0), Const(1)), Index)
+    assert isinstance(counted(add, Const(0), Const(1)), IterationNumber)
     for value, step in (("a", "b"), (0.5, 1), (None, 1), (0, "b")):
         assert counted(add, Const(value), Const(step)).__class__ is Unknown
     assert counted(ast.Mult(), Const(1), Const(2)).__class__ is Unknown
@@ -65,12 +65,12 @@ def test_only_whole_numbers_count() -> None:
 
 def test_a_counter_goes_on() -> None:
     first = counted(ast.Sub(), Const(9), Const(2))
-    assert isinstance(first, Index) and first.passed is not None
+    assert isinstance(first, IterationNumber) and first.iteration is not None
     second = counted(ast.Sub(), first, Const(2))
-    assert isinstance(second, Index) and second.passed is not None
+    assert isinstance(second, IterationNumber) and second.iteration is not None
     assert (first.number, second.number, second.term) == (7, 5, first.term)
-    first.passed.learn((ast.Eq, first.term, ("const", 7)), True)
-    assert LoopIteration(first.passed).holds((ast.Eq, first.term, ("const", 7))) is False
+    first.iteration.learn((ast.Eq, first.term, ("const", 7)), True)
+    assert LoopIteration(first.iteration).holds((ast.Eq, first.term, ("const", 7))) is False
 
 
 def test_impossible_answers_leave_what_was_known() -> None:

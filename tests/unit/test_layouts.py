@@ -10,7 +10,7 @@ import layouts
 import pytest
 from cases import CASES, Case
 
-from gradfix.autograd.training_step import analyze
+from gradfix.autograd.program import analyze
 from gradfix.pipeline import driver
 from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.pipeline.results import Plan, Report

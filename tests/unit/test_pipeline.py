@@ -374,7 +374,7 @@ def test_endless_recursion_is_a_problem() -> None:
 
 
 @pytest.mark.parametrize(
-    "function", ["gradfix.autograd.training_step.analyze", "gradfix.pipeline.choosing.spliced"]
+    "function", ["gradfix.autograd.program.analyze", "gradfix.pipeline.choosing.spliced"]
 )
 def test_a_bug_of_ours_is_a_problem_of_that_file_alone(
     monkeypatch: pytest.MonkeyPatch, function: str

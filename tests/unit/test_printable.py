@@ -20,10 +20,10 @@ from gradfix.core.span import Span
 from gradfix.pipeline.results import (
     Attempt,
     Explanation,
+    FilePlan,
     FileReport,
     Outcome,
     Plan,
-    Repaired,
     Report,
     Reported,
 )
@@ -151,7 +151,7 @@ def test_no_report_holds_a_character_that_acts(path: str, source: str, message: 
     problem = Problem(path, message)
     found = reported(message)
     attempt = Attempt(found.finding, _fix(message), source, source + message, Outcome.REFUTED, message)
-    plan = Plan((Repaired(path, b"", b"", source, (attempt,), (found,), (problem,)),), (), 1, ())
+    plan = Plan((FilePlan(path, b"", b"", source, (attempt,), (found,), (problem,)),), (), 1, ())
     report = Report((FileReport(path, source, (found,), (problem,)),), (), 1, ())
     story = Explanation(
         ((path, source, found.finding),),

@@ -8,9 +8,9 @@ from textwrap import dedent, indent
 
 import pytest
 
-from gradfix.autograd.graph import Backward, Change
+from gradfix.autograd.graph import Backward, InPlaceChange
+from gradfix.autograd.program import analyze
 from gradfix.autograd.run import Run
-from gradfix.autograd.training_step import analyze
 from gradfix.pipeline import driver
 from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
@@ -33,13 +33,13 @@ net(data).mean().backward()
 def main_run(body: str) -> Run:
     """The main run of a program that writes something, and differentiates something afterwards."""
     text = HEAD + dedent(body) + TAIL
-    return analyze(ast.parse(text), text, Path("script.py")).entries[0].runs[0]
+    return analyze(ast.parse(text), text, Path("script.py")).entry_points[0].runs[0]
 
 
 def refused(run: Run) -> str | None:
     """The kind of error by which a run ends at a write."""
     last = run.events[-1]
-    return last.failure.kind if isinstance(last, Change) and last.failure is not None else None
+    return last.failure.kind if isinstance(last, InPlaceChange) and last.failure is not None else None
 
 
 CERTAIN = {
@@ -115,14 +115,14 @@ def test_nothing_silent_is_told_of_what_is_not_come_to() -> None:
         optimizer.step()
     """
     text = HEAD + dedent(body)
-    (entry,) = analyze(ast.parse(text), text, Path("script.py")).entries
+    (entry,) = analyze(ast.parse(text), text, Path("script.py")).entry_points
     seen = {event.site: event for event in entry.runs[0].events}
-    assert [*entry.certain(lambda run: seen, lambda event: event.site, raises=False)] == []
+    assert [*entry.certain_observations(lambda run: seen, lambda event: event.site, raises=False)] == []
 
 
 def test_what_may_be_refused_is_marked() -> None:
     run = main_run("for p in build().parameters():\n    p.zero_()")
-    assert [event.doubtful for event in run.events if isinstance(event, Change)] == [True]
+    assert [event.doubtful for event in run.events if isinstance(event, InPlaceChange)] == [True]
 
 
 def test_a_graph_that_is_not_known_may_have_been_written() -> None:

@@ -17,18 +17,27 @@ from typing import Any
 import pytest
 
 from gradfix.autograd import values
-from gradfix.autograd.graph import Backward, Change, Clip, ModeChange, Step, Unscale, Update, ZeroGrad
+from gradfix.autograd.graph import (
+    Backward,
+    Clip,
+    InPlaceChange,
+    ModeChange,
+    ScalerUpdate,
+    Step,
+    Unscale,
+    ZeroGrad,
+)
 from gradfix.autograd.interpreter import Run
 from gradfix.autograd.relevance import Relevance
 from gradfix.autograd.run import Scenario, Stopped
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.values import (
     Const,
-    External,
+    ImportedName,
     Mapping,
     Module,
     Optimizer,
-    Params,
+    ParameterIterable,
     Sequence,
     SummaryTensor,
     Tensor,
@@ -226,7 +235,7 @@ CONTAINERS: list[Row] = [
     ("Mapping.update", "table.update({'b': 2}); r = table['b']", "2"),
     ("Mapping.copy", "r = table.copy()['a']", "tensor with a graph"),
     ("Mapping.clear", "table.clear(); r = table", "dict of nothing"),
-    ("Params.items", "r = dict(net.named_parameters()).items()", "parameters"),
+    ("ParameterIterable.items", "r = dict(net.named_parameters()).items()", "parameters"),
     ("builtins.list", "r = list((1, 2))", "list of 1, 2"),
     ("builtins.dict", "r = dict(a=1)['a']", "1"),
     ("munch.Munch", "r = munch.Munch(a=1).a", "1"),
@@ -292,11 +301,11 @@ HAPPENED = {
     Backward: "backward",
     Step: "step",
     ZeroGrad: "clears",
-    Change: "writes",
+    InPlaceChange: "writes",
     ModeChange: "mode",
     Clip: "clips",
     Unscale: "unscales",
-    Update: "updates",
+    ScalerUpdate: "updates",
 }
 
 
@@ -322,11 +331,11 @@ def described(value: Value) -> str:
             return "network"
         case Optimizer():
             return f"optimizer of {len(value.state.leaves)}"
-        case Params():
+        case ParameterIterable():
             return "parameters"
         case SummaryTensor():
             return f"{value.view} of parameters" if value.view else "parameters"
-        case External():
+        case ImportedName():
             return value.name
     return type(value).__name__
 

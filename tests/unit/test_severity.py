@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fakes import gradfix, write_codemod
 
-from gradfix.core.codemod import SEVERITY, Claim, Effect, Finding, Fix, Severity, rated
+from gradfix.core.codemod import SEVERITY, Claim, Effect, Finding, Fix, Severity, severity_of
 from gradfix.core.span import Span
 from gradfix.rules import catalog
 from gradfix.watch import running
@@ -52,20 +52,20 @@ def finding(*fixes: Fix, **others: object) -> Finding:
 def test_what_raises_or_trains_nothing_is_an_error_whatever_is_usual(usual: Severity) -> None:
     repairs = Fix("mend it", Effect.REPAIRS, ())
     raises = Fix("choose", Effect.CHANGES, (), Claim(raises="E1"))
-    assert {rated(one, usual) for one in (finding(repairs), finding(raises), finding(raises="E4"))} == {
+    assert {severity_of(one, usual) for one in (finding(repairs), finding(raises), finding(raises="E4"))} == {
         Severity.ERROR
     }
 
 
 def test_work_that_is_wasted_is_no_error() -> None:
     preserves = Fix("save it", Effect.PRESERVES, ())
-    assert rated(finding(preserves), Severity.ERROR) is Severity.WARNING
-    assert rated(finding(preserves), Severity.INFO) is Severity.INFO
+    assert severity_of(finding(preserves), Severity.ERROR) is Severity.WARNING
+    assert severity_of(finding(preserves), Severity.INFO) is Severity.INFO
 
 
 def test_a_codemod_may_say_it_of_a_finding() -> None:
     repairs = Fix("mend it", Effect.REPAIRS, ())
-    assert rated(finding(repairs, severity=Severity.INFO), Severity.ERROR) is Severity.INFO
+    assert severity_of(finding(repairs, severity=Severity.INFO), Severity.ERROR) is Severity.INFO
 
 
 @pytest.mark.parametrize("codemod", catalog.load().codemods, ids=lambda codemod: codemod.name)

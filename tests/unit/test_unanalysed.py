@@ -11,7 +11,7 @@ import pytest
 from fakes import ROOT
 from typer.testing import CliRunner
 
-from gradfix.autograd.training_step import MANY_CALLS, analyze
+from gradfix.autograd.program import MANY_CALLS, analyze
 from gradfix.autograd.unanalysed import unanalysed, unknown_functions
 from gradfix.cli.commands import app
 from gradfix.core.codemod import Unanalysed, UnknownFunction

@@ -16,7 +16,7 @@ from gradfix.cli.commands import app
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
 from gradfix.pipeline import driver, journal
-from gradfix.pipeline.results import Attempt, Outcome, Plan, Repaired
+from gradfix.pipeline.results import Attempt, FilePlan, Outcome, Plan
 from gradfix.project import configuration
 from gradfix.project.source import Problem
 
@@ -43,7 +43,7 @@ def apply(*paths: str | Path, before: bytes = BEFORE, after: bytes = AFTER) -> P
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             path.write_bytes(before)
-    files = tuple(Repaired(str(path), before, after, "", (ATTEMPT,)) for path in paths)
+    files = tuple(FilePlan(str(path), before, after, "", (ATTEMPT,)) for path in paths)
     return driver.write(Plan(files, (), len(files), ()))
 
 

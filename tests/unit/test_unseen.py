@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from gradfix.autograd.graph import Backward
-from gradfix.autograd.training_step import analyze
+from gradfix.autograd.program import analyze
 from gradfix.pipeline import driver
 from gradfix.pipeline.driver import Options, RequestedOptions
 from gradfix.project import source
@@ -527,9 +527,9 @@ for x in [torch.randn(2, 3)] * 3:
 @pytest.mark.parametrize(("repeats", "raises"), [(1, False), (2, True), (9, True)])
 def test_a_loop_runs_as_often_as_it_does_without_options(repeats: int, raises: bool) -> None:
     text = REPEATED.format(repeats=repeats)
-    (entry,) = analyze(ast.parse(text), text, Path("script.py")).entries
-    assert entry.usual is not entry.runs[0]
-    assert any(isinstance(e, Backward) and e.failure for e in entry.usual.events) is raises
+    (entry,) = analyze(ast.parse(text), text, Path("script.py")).entry_points
+    assert entry.run_without_options is not entry.runs[0]
+    assert any(isinstance(e, Backward) and e.failure for e in entry.run_without_options.events) is raises
 
 
 # ---------------------------------------------------------------------- who expects an error
@@ -773,7 +773,7 @@ for batch in batches:
 def test_attributes_have_names_that_are_computed(made: str, name: str) -> None:
     code = COMPUTED.format(made=made, name=name)
     program = analyze(ast.parse(code), code, Path("script.py"))
-    (backward, *_) = [e for e in program.entries[0].runs[0].events if isinstance(e, Backward)]
+    (backward, *_) = [e for e in program.entry_points[0].runs[0].events if isinstance(e, Backward)]
     # The layers of both networks, each of them for certain.
     assert len(backward.reached) == 3
     assert all(backward.reached.values())
@@ -786,7 +786,7 @@ def test_attributes_have_names_that_are_computed(made: str, name: str) -> None:
 def test_texts_that_would_be_huge_are_not_made(text: str) -> None:
     code = COMPUTED.format(made=f"self.add_module({text}, nn.Linear(width, width))", name=text)
     program = analyze(ast.parse(code), code, Path("script.py"))
-    (backward, *_) = [e for e in program.entries[0].runs[0].events if isinstance(e, Backward)]
+    (backward, *_) = [e for e in program.entry_points[0].runs[0].events if isinstance(e, Backward)]
     assert len(backward.reached) < 3
 
 
@@ -1161,7 +1161,7 @@ class Component:
 
 def test_what_is_joined_of_unknown_things_may_have_a_graph(options: Options) -> None:
     program = analyze(ast.parse(JOINED), JOINED, Path("script.py"))
-    backwards = [e for e in program.entries[0].runs[0].events if isinstance(e, Backward)]
+    backwards = [e for e in program.entry_points[0].runs[0].events if isinstance(e, Backward)]
     assert backwards and not any(event.failure for event in backwards)
     assert found(JOINED, options) == [("step-before-backward", "trainer.optimizer.step()")]
 
@@ -1211,7 +1211,7 @@ for batch in batches():
 @pytest.mark.parametrize(("view", "doubtful"), [("t().t()", True), ("detach()", True), ("clone()", False)])
 def test_a_view_of_the_unknown_is_the_same_memory(view: str, doubtful: bool) -> None:
     program = analyze(ast.parse(VIEWED.format(view=view)), VIEWED, Path("script.py"))
-    backwards = [e for e in program.entries[0].runs[0].events if isinstance(e, Backward)]
+    backwards = [e for e in program.entry_points[0].runs[0].events if isinstance(e, Backward)]
     saved = [storage for e in backwards for node in e.visited for storage, _, _ in node.saved]
     assert backwards and doubtful == any(storage.maybe or storage.version for storage in saved)
 
@@ -1572,7 +1572,7 @@ class Runner:
 def test_a_dict_that_is_empty_by_default_is_filled_by_somebody(filled: str, options: Options) -> None:
     text = dedent(DEFAULTED.format(filled=filled))
     program = analyze(ast.parse(text), text, Path("script.py"))
-    events = [e for entry in program.entries for run in entry.each() for e in run.events]
+    events = [e for entry in program.entry_points for run in entry.iter_runs() for e in run.events]
     backwards = [e for e in events if isinstance(e, Backward)]
     assert backwards and all(e.failure is None for e in backwards)
 

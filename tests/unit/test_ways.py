@@ -9,7 +9,7 @@ from textwrap import dedent, indent
 import pytest
 
 from gradfix.autograd.graph import Backward
-from gradfix.autograd.training_step import analyze
+from gradfix.autograd.program import analyze
 from gradfix.core.codemod import Effect, ReplaceExpression
 from gradfix.pipeline import driver
 from gradfix.pipeline.driver import Options, RequestedOptions
@@ -427,7 +427,9 @@ def test_a_call_that_python_refuses_says_nothing_about_graphs() -> None:
         """
     )
     runs = [
-        run for entry in analyze(ast.parse(code), code, Path("script.py")).entries for run in entry.every()
+        run
+        for entry in analyze(ast.parse(code), code, Path("script.py")).entry_points
+        for run in entry.all_runs()
     ]
     backwards = [event for run in runs for event in run.events if isinstance(event, Backward)]
     assert backwards
@@ -1154,7 +1156,7 @@ def test_a_loop_makes_as_many_passes_as_is_asked_about(before: str, several: str
     """Of a second pass that goes through what the first has freed there has to be a second one."""
     code = COUNTED.format(before=before, several=several)
     program = analyze(ast.parse(code), code, Path("script.py"))
-    runs = [run for entry in program.entries for run in entry.every()]
+    runs = [run for entry in program.entry_points for run in entry.all_runs()]
     assert raises == any(
         isinstance(e, Backward) and e.failure is not None for run in runs for e in run.events
     )

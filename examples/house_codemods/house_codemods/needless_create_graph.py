@@ -29,16 +29,16 @@ from collections.abc import Hashable, Iterator
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, steps
-from gradfix.autograd.training_step import Program
+from gradfix.autograd.program import Program
 from gradfix.core.codemod import Effect, Finding, Fix, Note, RemoveArgument
 from gradfix.core.span import Span
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each backward that is given such an argument."""
-    for entry in program.entries:
+    for entry in program.entry_points:
         # What `needless` finds whichever way the conditions go that nobody can decide.
-        for event in entry.certain(needless, lambda event: event.site, raises=False):
+        for event in entry.certain_observations(needless, lambda event: event.site, raises=False):
             if isinstance(event.site, ast.Call):
                 yield from finding(event.site)
 
@@ -50,7 +50,7 @@ def needless(run: Run) -> dict[Hashable, Backward]:
     return {
         event.site: event
         for event in backwards(run)
-        if event.creates is True and event.accumulates and event.certain and event.failure is None
+        if event.create_graph is True and event.accumulates and event.certain and event.failure is None
     }
 
 

@@ -14,8 +14,8 @@ from gradfix.autograd.semantics.operations import graphs_of, weak_update, write_
 from gradfix.autograd.values import (
     Const,
     Frame,
-    Index,
     Instance,
+    IterationNumber,
     Module,
     Sequence,
     SummaryTensor,
@@ -52,7 +52,7 @@ def assign(run: Run, target: ast.expr, value: Value, frame: Frame, source: ast.e
     kind = target.__class__
     if kind is ast.Name:
         name = target.id  # type: ignore[attr-defined]
-        holder = frame.home(name) if frame.nonlocals else frame
+        holder = frame.binding_frame(name) if frame.nonlocals else frame
         holder.variables[name] = value
     elif kind is ast.Attribute:
         set_attribute(run, run.evaluate(target.value, frame), target.attr, value, target)  # type: ignore[attr-defined]
@@ -112,7 +112,7 @@ def _augmented(run: Run, node: ast.AugAssign, frame: Frame) -> ControlFlow:
         run.store(operand, node.value, old)
         return None
     if (
-        isinstance(old, (Const, Index))
+        isinstance(old, (Const, IterationNumber))
         and isinstance(operand, Const)
         and counts_iterations(run, target, frame)
     ):

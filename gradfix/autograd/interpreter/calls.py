@@ -12,11 +12,11 @@ from gradfix.autograd.semantics.dispatch import call_method, call_value, iterate
 from gradfix.autograd.values import (
     Class,
     Const,
-    External,
     Frame,
+    ImportedName,
     Mapping,
     Namespace,
-    Params,
+    ParameterIterable,
     Sequence,
     Super,
     Unknown,
@@ -32,7 +32,7 @@ def arguments(run: Run, node: ast.Call, frame: Frame) -> tuple[list[Argument], K
         if argument.__class__ is ast.Starred:
             assert isinstance(argument, ast.Starred)
             value = run.evaluate(argument.value, frame)
-            if isinstance(value, Params):
+            if isinstance(value, ParameterIterable):
                 args.append((value, argument.value))
                 continue
             items, _ = iterate(run, value, argument.value)
@@ -83,15 +83,15 @@ def call_expression(run: Run, node: ast.Call, frame: Frame, discarded: bool = Fa
         return Super(bound, owner) if bound is not None else Unknown("super")
     value = run.evaluate(function, frame)
     args, keywords = arguments(run, node, frame)
-    if isinstance(value, External) and value.name == "builtins.getattr" and len(args) >= 2:
+    if isinstance(value, ImportedName) and value.name == "builtins.getattr" and len(args) >= 2:
         chosen = _by_name(run, node, args[0][0], args[1], frame)
         if chosen is not None:
             return chosen
-    if isinstance(value, External) and value.name == "builtins.eval" and len(args) == 1:
+    if isinstance(value, ImportedName) and value.name == "builtins.eval" and len(args) == 1:
         named = _dotted(script_options.given(args[0][0]), node)
         if named is not None:
             return run.evaluate(named, frame)
-    if isinstance(value, External) and value.name in ("builtins.super", "builtins.locals"):
+    if isinstance(value, ImportedName) and value.name in ("builtins.super", "builtins.locals"):
         if value.name == "builtins.locals":
             return Mapping(dict(frame.variables), frame.function is None)
         if len(args) == 2:

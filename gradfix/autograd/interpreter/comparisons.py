@@ -11,22 +11,22 @@ from gradfix.autograd.run import Run, expression
 from gradfix.autograd.semantics.arithmetic import of_iteration
 from gradfix.autograd.semantics.names import TYPES
 from gradfix.autograd.values import (
-    Condition,
     Const,
-    External,
     Frame,
-    Index,
+    GrowingLength,
+    ImportedName,
     Instance,
-    Length,
+    IterationNumber,
     Mapping,
     Module,
+    NumberCondition,
     Optimizer,
     Sequence,
     SummaryTensor,
     Tensor,
     Unknown,
     Value,
-    data,
+    graphless_value,
 )
 
 
@@ -59,15 +59,17 @@ SHORT = 2
 def _against_length(op: ast.cmpop, left: Const, right: Const) -> Const | Unknown:
     """How a comparison of what a list holds comes out, as long as it stays so: the list grows."""
     how = op.__class__
-    if left.__class__ is not Length:
+    if left.__class__ is not GrowingLength:
         left, right, how = right, left, MIRRORED.get(how, how)
-    if right.__class__ is Length or not isinstance(right.value, (int, float)):
-        return data("condition")
+    if right.__class__ is GrowingLength or not isinstance(right.value, (int, float)):
+        return graphless_value("condition")
     held = bool(COMPARE[how](left.value, right.value)) if how in COMPARE else None
     stays = (how in (ast.Gt, ast.GtE) and held) or (how in (ast.Lt, ast.LtE) and held is False)
     if how in (ast.Eq, ast.NotEq):
         stays = left.value > right.value
-    return Const(held) if stays or (held is not None and right.value <= SHORT) else data("condition")
+    return (
+        Const(held) if stays or (held is not None and right.value <= SHORT) else graphless_value("condition")
+    )
 
 
 @expression(ast.Compare)
@@ -76,7 +78,7 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
     rights = [run.evaluate(c, frame) for c in node.comparators]
     if len(rights) == 1:
         op, right = node.ops[0], rights[0]
-        if isinstance(op, AMONG) and isinstance(left, Index):
+        if isinstance(op, AMONG) and isinstance(left, IterationNumber):
             right = _choices(right)
         held = _held(op, left, right)
         if held is not None:
@@ -87,16 +89,16 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
                 known = held
                 passed.learn(term, held)
             if passed is not None and known is not None:
-                run.turn = node, known, passed.turns(term, known)
+                run.last_number_condition = node, known, passed.flips(term, known)
                 return Const(known)
         left, right = _number(left, right), _number(right, left)
         if isinstance(left, Const) and isinstance(right, Const):
-            if left.__class__ is Length or right.__class__ is Length:
+            if left.__class__ is GrowingLength or right.__class__ is GrowingLength:
                 return _against_length(op, left, right)
             try:
                 return Const(bool(COMPARE[op.__class__](left.value, right.value)))
             except Exception:
-                return data("condition")
+                return graphless_value("condition")
         known_types = _of_types(op, left, right)
         if known_types is not None:
             return Const(known_types)
@@ -123,26 +125,26 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
             if holds is not None:
                 return Const(holds is isinstance(op, ast.In))
         if held is not None:
-            return Condition(held, passed, term)
+            return NumberCondition(held, passed, term)
     elif all(isinstance(v, Const) for v in (left, *rights)):
         values = [v.value for v in (left, *rights) if isinstance(v, Const)]
         try:
             pairs = zip(node.ops, values, values[1:])
             return Const(all(COMPARE[op.__class__](a, b) for op, a, b in pairs))
         except Exception:
-            return data("condition")
+            return graphless_value("condition")
     if isinstance(left, Tensor) and not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
         mask = Tensor()
-        mask.lost = run.cut(left, node)
+        mask.lost = run.graph_end(left, node)
         return mask
-    return data("condition", left, *rights)
+    return graphless_value("condition", left, *rights)
 
 
 def _of_types(op: ast.cmpop, left: Value, right: Value) -> bool | None:
     """What a comparison of types comes to: ``type(loss) == float``, ``type(loss) in (int, float)``."""
     among = isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, Sequence) and not right.open
     listed = right.items if among and isinstance(right, Sequence) else [right]
-    kinds = [kind.name for kind in (left, *listed) if isinstance(kind, External) and kind.name in TYPES]
+    kinds = [kind.name for kind in (left, *listed) if isinstance(kind, ImportedName) and kind.name in TYPES]
     if len(kinds) <= len(listed) or not (among or isinstance(op, (ast.Is, ast.Eq, ast.IsNot, ast.NotEq))):
         return None
     return (kinds[0] in kinds[1:]) is isinstance(op, (ast.Is, ast.Eq, ast.In))
@@ -153,7 +155,12 @@ def _number(value: Value, other: Value) -> Value:
 
     A comparison with a larger number (after a warm-up, every hundredth batch) may come out either way.
     """
-    if isinstance(value, Index) and value.counts and isinstance(other, Const) and other.value in (0, 1, 2):
+    if (
+        isinstance(value, IterationNumber)
+        and value.counts
+        and isinstance(other, Const)
+        and other.value in (0, 1, 2)
+    ):
         return Const(value.number)
     return value
 
@@ -171,9 +178,11 @@ def _choices(value: Value) -> Value:
 
 def _held(op: ast.cmpop, left: Value, right: Value) -> bool | None:
     """What a comparison of numbers of iterations comes to in this iteration."""
-    if not (isinstance(left, Index) or isinstance(right, Index)):
+    if not (isinstance(left, IterationNumber) or isinstance(right, IterationNumber)):
         return None
-    numbers = [v.number if isinstance(v, Index) else getattr(v, "value", None) for v in (left, right)]
+    numbers = [
+        v.number if isinstance(v, IterationNumber) else getattr(v, "value", None) for v in (left, right)
+    ]
     wanted = (int, float, tuple) if op.__class__ in AMONG else (int, float)
     if not (isinstance(numbers[0], (int, float)) and isinstance(numbers[1], wanted)):
         return None

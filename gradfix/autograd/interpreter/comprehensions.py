@@ -13,7 +13,16 @@ from gradfix.autograd.parameters import go_through
 from gradfix.autograd.run import Run, expression
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.names import asks_for_gradient
-from gradfix.autograd.values import Const, Frame, Mapping, Params, Sequence, SummaryTensor, Unknown, Value
+from gradfix.autograd.values import (
+    Const,
+    Frame,
+    Mapping,
+    ParameterIterable,
+    Sequence,
+    SummaryTensor,
+    Unknown,
+    Value,
+)
 
 
 @expression(ast.ListComp, ast.SetComp, ast.GeneratorExp)
@@ -28,16 +37,16 @@ def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
     kind = "tuple" if isinstance(node, ast.GeneratorExp) else "list"
     if len(out) == 1 and isinstance(out[0], SummaryTensor) and out[0].view == "":
         lazy = isinstance(node, ast.GeneratorExp)
-        picked = Params(out[0].leaves, complete, made=node if lazy else None)
-        picked.half = _half(node.generators)
-        if picked.half is not None:
+        picked = ParameterIterable(out[0].leaves, complete, made=node if lazy else None)
+        picked.selection = _half(node.generators)
+        if picked.selection is not None:
             source = run.evaluate(node.generators[0].iter, frame)
-            if isinstance(source, Params) and not source.complete:
-                picked.half = None
+            if isinstance(source, ParameterIterable) and not source.complete:
+                picked.selection = None
         return picked
     if any(isinstance(v, SummaryTensor) for v in out):
         leaves = [leaf for v in out if isinstance(v, SummaryTensor) for leaf in v.leaves]
-        return Params(leaves, complete)
+        return ParameterIterable(leaves, complete)
     return Sequence(kind, out, not complete)
 
 
@@ -83,7 +92,7 @@ def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Value:
 
     complete = _generate(run, node.generators, 0, inner, add, 2 if run.relevance.differentiates(node) else 1)
     if named and not out:
-        return Params(named, complete, named=True)
+        return ParameterIterable(named, complete, named=True)
     return Mapping(out, unknown or not complete)
 
 

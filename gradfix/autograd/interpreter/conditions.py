@@ -14,15 +14,15 @@ from gradfix.autograd.run import Impossible, Run
 from gradfix.autograd.semantics.names import is_of_networks
 from gradfix.autograd.values import (
     Class,
-    Condition,
     Const,
-    External,
     Frame,
     Function,
-    Index,
+    ImportedName,
     Instance,
+    IterationNumber,
     Mapping,
     Module,
+    NumberCondition,
     Optimizer,
     Sequence,
     Unknown,
@@ -52,26 +52,26 @@ def decide(
                 return stop
         return not stop
     value = run.evaluate(test, frame)
-    if run.turn is not None:
-        turn, run.turn = run.turn, None
-        if site is not None and turn[0] is test and _matters(run, site):
-            note_turn(run, *turn)
+    if run.last_number_condition is not None:
+        noted, run.last_number_condition = run.last_number_condition, None
+        if site is not None and noted[0] is test and _matters(run, site):
+            note_number_condition(run, *noted)
     known = truth(value)
     if known is not None:
         return known
-    passed = value.passed if isinstance(value, (Index, Condition)) else None
+    passed = value.iteration if isinstance(value, (IterationNumber, NumberCondition)) else None
     if passed is not None:
         held = passed.holds(value.term)  # type: ignore[attr-defined]
         if held is not None:
             if not held and site is not None and _matters(run, site):
-                run.pinned += 1
+                run.decided_by_number += 1
             return held
     run.left_open += 1
-    if site is None and now(value) is (not leaning(run, default)):
+    if site is None and value_in_iteration(value) is (not default_for(run, default)):
         # The loop is left in this iteration: there is no later one.
-        return not leaning(run, default)
+        return not default_for(run, default)
     if not guess:
-        return leaning(run, default)
+        return default_for(run, default)
     answer = _choose(run, test, value, frame, default, site)
     skips = isinstance(site, ast.If) and isinstance(site.body[-1], ast.Continue)
     if passed is not None and site is not None and (skips or _matters(run, site)):
@@ -106,19 +106,19 @@ def _choose(
         run.kept.append(value)
         run.path_condition[given] = answer
     if learns:
-        run.hinged.add(key or given)
+        run.training_questions.add(key or given)
     return answer
 
 
 def _by_count(run: Run, test: ast.expr, frame: Frame) -> bool | None:
     """The answer to ``n > 1`` and the like, if a loop over ``range(n)`` made several iterations in this
     run."""
-    if not run.several or not isinstance(test, ast.Compare) or len(test.ops) != 1:
+    if not run.repeat_counts or not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return None
     op, bound = test.ops[0], test.comparators[0]
     if not isinstance(bound, ast.Constant) or not isinstance(bound.value, int):
         return None
-    if comparable(run, test.left, frame) not in run.several:
+    if comparable(run, test.left, frame) not in run.repeat_counts:
         return None
     match op:
         case ast.Gt() | ast.NotEq() if bound.value <= 1:
@@ -143,7 +143,7 @@ def may_repeat(run: Run, iterable: ast.expr, frame: Frame) -> bool:
                 ("Eq", number, 1)
             ):
                 return False
-            run.several.add(number)
+            run.repeat_counts.add(number)
     return True
 
 
@@ -156,7 +156,11 @@ def settled_by_training(run: Run, test: ast.expr, frame: Frame) -> bool | None:
         stop = isinstance(test.op, ast.Or)
         return stop if any(settled_by_training(run, part, frame) is stop for part in test.values) else None
     key, negated = question(run, test, frame)
-    return run.path_condition[key] is not negated if key in run.hinged and key in run.path_condition else None
+    return (
+        run.path_condition[key] is not negated
+        if key in run.training_questions and key in run.path_condition
+        else None
+    )
 
 
 def _choose_openly(
@@ -172,7 +176,7 @@ def _choose_openly(
     """Whether a condition holds by the scenario, or by an earlier answer to the same question."""
     trains = site is not None and (
         run.loops
-        or run.inside
+        or run.called_from_outside
         or run.relevance.touches(site)
         or any(run.relevance.switched(site))
         or run.relevance.started(site)
@@ -181,24 +185,29 @@ def _choose_openly(
         if site is not None and trains and site not in run.undecided:
             # Decided while networks were set up, and asked again where they are trained.
             run.undecided[site] = [key]
-            before = run.outset.get(key) or run.picked.get(key)
+            before = run.setup_guesses.get(key) or run.picked.get(key)
             if before is not None:
                 run.answered[site] = before
-            if run.parsed:
+            if run.options_read:
                 held = run.path_condition[key] is not negated
                 _note_options(run, site, test, value, frame, held)
             if site in run.scenario.flipped and key not in run.reversed:
                 keep_answer(run, test, frame, run.path_condition[key] is negated)
         return run.path_condition[key] is not negated
     if key is not None and key[0] == "Eq" and key[1] in run.equals:
-        guessed = run.outset.get((*key[:2], run.equals[key[1]]))
+        guessed = run.setup_guesses.get((*key[:2], run.equals[key[1]]))
         if guessed is not None and run.equals[key[1]] != key[2]:
             run.precluding.append(guessed)
         if site is not None:
             run.ruled_out.setdefault(run.equated.get(key[1]), set()).add(site)
         return (run.equals[key[1]] == key[2]) is not negated
     made = way_that_makes(run, site, frame) if isinstance(site, ast.If) else None
-    if run.parsed and isinstance(site, ast.If) and not trains and site not in run.scenario.avoided:
+    if (
+        run.options_read
+        and isinstance(site, ast.If)
+        and not trains
+        and site not in run.scenario.revised_guesses
+    ):
         # Networks are set up as they are for who gives no options.
         unset = _without_options(run, test, value, frame)[1]
         default = default if unset is None else unset
@@ -210,7 +219,7 @@ def _choose_openly(
     if site is not None and trains and made is None:
         # How networks are set up is taken as it comes; how they are trained is asked both ways.
         run.undecided.setdefault(site, []).append(key)
-        if run.parsed:
+        if run.options_read:
             _note_options(run, site, test, value, frame, answer)
         if isinstance(site, ast.IfExp) and key is not None:
             run.picked[key] = site
@@ -232,14 +241,14 @@ def _choose_openly(
         if key[1] in run.equals:
             run.equated[key[1]] = site
         if not trains:
-            run.outset[key] = site
+            run.setup_guesses[key] = site
     return answer
 
 
 def was_guessed(run: Run, test: ast.expr, frame: Frame) -> bool:
     """Whether the answer to a question was guessed while things were set up."""
     key, _ = question(run, test, frame)
-    return key is not None and key in run.outset
+    return key is not None and key in run.setup_guesses
 
 
 def keep_answer(run: Run, test: ast.expr, frame: Frame, holds: bool) -> None:
@@ -267,7 +276,7 @@ def _note_options(run: Run, site: ast.AST, test: ast.expr, value: Value, frame: 
     # What is decided outside networks, and moves no gradient, decides what the data is.
     differs = unset is not None and unset is not answer
     if differs and (run.current_call is not None or _matters(run, site)):
-        run.departed.add(site)
+        run.changed_by_options.add(site)
 
 
 def _without_options(run: Run, test: ast.expr, value: Value, frame: Frame) -> tuple[bool, bool | None]:
@@ -304,7 +313,7 @@ def _equals_something_else(run: Run, atom: tuple[Any, ...]) -> None:
         del run.path_condition[known]
 
 
-def leaning(run: Run, answer: bool) -> bool:
+def default_for(run: Run, answer: bool) -> bool:
     """The default with which :func:`decide` gives ``answer`` in every scenario."""
     return answer if run.scenario.main else not answer
 
@@ -336,7 +345,7 @@ def comparable(run: Run, node: ast.expr, frame: Frame) -> tuple[Any, ...] | None
             except TypeError:
                 return None
             return ("const", value.value)
-        if isinstance(value, External):
+        if isinstance(value, ImportedName):
             return ("external", value.name)
         run.kept.append(value)
         return ("value", id(value))
@@ -363,23 +372,23 @@ def comparable(run: Run, node: ast.expr, frame: Frame) -> tuple[Any, ...] | None
     return None
 
 
-def note_turn(run: Run, test: ast.expr, holds: bool, turns: bool) -> None:
+def note_number_condition(run: Run, test: ast.expr, holds: bool, flips: bool) -> None:
     """Note the answer to a condition on the iteration number, and whether a later iteration may change it."""
-    if run.unturned.get(test, holds) is not holds:
-        run.unturned[test] = None
-    elif turns:
-        run.unturned.setdefault(test, holds)
+    if run.unflipped.get(test, holds) is not holds:
+        run.unflipped[test] = None
+    elif flips:
+        run.unflipped.setdefault(test, holds)
 
 
-def now(value: Value) -> bool | None:
+def value_in_iteration(value: Value) -> bool | None:
     """The value in this iteration of a condition on the iteration number; None for any other value.
 
     Only conditions that decide whether the loop goes on use it. Those that decide what an iteration does are
     left open, since an iteration of every number comes at some time.
     """
-    if isinstance(value, Condition):
+    if isinstance(value, NumberCondition):
         return value.holds
-    return bool(value.number) if isinstance(value, Index) else None
+    return bool(value.number) if isinstance(value, IterationNumber) else None
 
 
 @lru_cache(maxsize=1024)
@@ -421,8 +430,10 @@ def way_that_makes(run: Run, node: ast.If, frame: Frame) -> bool | None:
         unseen: set[bool] = set()
         for way, function in ways.items():
             value = evaluated_again(run, function, frame)
-            known = isinstance(value, Class) or (isinstance(value, External) and is_of_networks(value.name))
-            if known or value.__class__ in (External, Unknown):
+            known = isinstance(value, Class) or (
+                isinstance(value, ImportedName) and is_of_networks(value.name)
+            )
+            if known or value.__class__ in (ImportedName, Unknown):
                 (made if known else unseen).add(way)
         if len(ways) == 1 and isinstance(evaluated_again(run, target, frame), Module):
             made = {not way for way in ways}

@@ -23,19 +23,19 @@ from gradfix.autograd.run import (
     statement,
 )
 from gradfix.autograd.semantics.functions import call_function
-from gradfix.autograd.semantics.iteration import Made
+from gradfix.autograd.semantics.iteration import GeneratorLoop
 from gradfix.autograd.semantics.libraries import FAMILIAR
 from gradfix.autograd.values import (
     NONE,
-    External,
     Frame,
     Function,
     GradMode,
+    ImportedName,
     Instance,
     Module,
     Optimizer,
-    Scaled,
-    Suspended,
+    PendingGenerator,
+    ScaledLossContext,
     Unknown,
     Value,
 )
@@ -52,7 +52,7 @@ def _with(run: Run, node: ast.With | ast.AsyncWith, frame: Frame) -> ControlFlow
 def _enter(run: Run, node: ast.With | ast.AsyncWith, position: int, frame: Frame) -> ControlFlow:
     """Run the body of a ``with`` within its contexts from ``position`` on."""
     if position == len(node.items):
-        return run.block(node.body, frame)
+        return run.execute_block(node.body, frame)
     entry = node.items[position]
     context = run.evaluate(entry.context_expr, frame)
 
@@ -61,21 +61,21 @@ def _enter(run: Run, node: ast.With | ast.AsyncWith, position: int, frame: Frame
             assign(run, entry.optional_vars, held, frame, None)
         return _enter(run, node, position + 1, frame)
 
-    if isinstance(context, Suspended):
+    if isinstance(context, PendingGenerator):
         return _resume(run, context, inside)
     if isinstance(context, Instance):
         return _within_instance(run, context, node, inside)
     if isinstance(context, GradMode):
         run.grad_enabled = context.enabled
-    if isinstance(context, Scaled):
+    if isinstance(context, ScaledLossContext):
         return inside(context.loss)
     catches = _suppresses(entry.context_expr)
     veils = isinstance(context, Unknown) and not _of_a_library(run, entry.context_expr, frame)
     run.catching += catches
-    run.veiled += veils
+    run.unknown_contexts += veils
     flow = inside(context if isinstance(context, (Module, Optimizer)) else Unknown("context"))
     run.catching -= catches
-    run.veiled -= veils
+    run.unknown_contexts -= veils
     return flow
 
 
@@ -85,10 +85,10 @@ def _of_a_library(run: Run, context: ast.expr, frame: Frame) -> bool:
     while isinstance(root, (ast.Call, ast.Attribute)):
         root = root.func if isinstance(root, ast.Call) else root.value
     held = run.evaluate(root, frame) if isinstance(root, ast.Name) else None
-    return isinstance(held, External) and held.name.split(".", 1)[0] in FAMILIAR
+    return isinstance(held, ImportedName) and held.name.split(".", 1)[0] in FAMILIAR
 
 
-def _resume(run: Run, context: Suspended, inside: Callable[[Value], ControlFlow]) -> ControlFlow:
+def _resume(run: Run, context: PendingGenerator, inside: Callable[[Value], ControlFlow]) -> ControlFlow:
     """Run a ``contextmanager`` of the project, and what is inside of it where it yields."""
     left: list[ControlFlow] = []
     stack, statement, call = run.stack, run.statement, run.current_call
@@ -101,7 +101,7 @@ def _resume(run: Run, context: Suspended, inside: Callable[[Value], ControlFlow]
 
     run.yielding[context.frame] = body
     try:
-        run.block(context.node.body, context.frame)
+        run.execute_block(context.node.body, context.frame)
     finally:
         del run.yielding[context.frame]
         run.stack, run.statement, run.current_call = stack, statement, call
@@ -112,7 +112,7 @@ class _Closed(Exception):
     """The loop over a generator is left: what it would do after that is not done."""
 
 
-def drive(run: Run, made: Made, node: ast.For | ast.AsyncFor, frame: Frame) -> ControlFlow:
+def drive(run: Run, made: GeneratorLoop, node: ast.For | ast.AsyncFor, frame: Frame) -> ControlFlow:
     """Run a generator of the project that differentiates, and an iteration of the loop over it where it
     yields."""
     left: list[ControlFlow] = []
@@ -122,7 +122,7 @@ def drive(run: Run, made: Made, node: ast.For | ast.AsyncFor, frame: Frame) -> C
     def body(item: Value) -> None:
         within, run.loops = run.loops, (*path, (node, next(iterations)))
         assign(run, node.target, made.item(item), frame, None)
-        flow = run.block(node.body, frame)
+        flow = run.execute_block(node.body, frame)
         run.loops = within
         if flow is not None and not isinstance(flow, Continue):
             left.append(flow)
@@ -133,10 +133,10 @@ def drive(run: Run, made: Made, node: ast.For | ast.AsyncFor, frame: Frame) -> C
     except _Closed:
         run.loops, run.catching, run.grad_enabled = path, catching, enabled
         return None if isinstance(left[0], Break) else left[0]
-    return run.block(node.orelse, frame)
+    return run.execute_block(node.orelse, frame)
 
 
-def exhaust(run: Run, call: Suspended, item: Callable[[Value], None] = lambda value: None) -> None:
+def exhaust(run: Run, call: PendingGenerator, item: Callable[[Value], None] = lambda value: None) -> None:
     """Run a generator of the project to its end.
 
     Args:
@@ -159,7 +159,7 @@ def exhaust(run: Run, call: Suspended, item: Callable[[Value], None] = lambda va
     run.yielding[call.frame] = body
     run.depth += 1
     try:
-        if isinstance(run.block(call.node.body, call.frame), Stop):
+        if isinstance(run.execute_block(call.node.body, call.frame), Stop):
             raise Stopped
     finally:
         del run.yielding[call.frame]
@@ -192,23 +192,23 @@ def _suppresses(context: ast.expr) -> bool:
 
 @statement(ast.Try)
 def _try(run: Run, node: ast.Try, frame: Frame) -> ControlFlow:
-    catching, enabled, call, veiled = run.catching, run.grad_enabled, run.current_call, run.veiled
+    catching, enabled, call, veiled = run.catching, run.grad_enabled, run.current_call, run.unknown_contexts
     run.catching += any(_catches_runtime_error(h) for h in node.handlers)
     try:
-        flow = run.block(node.body, frame)
+        flow = run.execute_block(node.body, frame)
     except (Exited, Uncaught):
         raise
     except Stopped:  # raised in a function that was called
         if not node.handlers:
             raise
         flow = STOP
-        run.grad_enabled, run.current_call, run.veiled = enabled, call, veiled
+        run.grad_enabled, run.current_call, run.unknown_contexts = enabled, call, veiled
     run.catching = catching
     if isinstance(flow, Stop) and node.handlers:
-        flow = run.block(node.handlers[0].body, frame)
+        flow = run.execute_block(node.handlers[0].body, frame)
     elif flow is None:
-        flow = run.block(node.orelse, frame)
-    final = run.block(node.finalbody, frame)
+        flow = run.execute_block(node.orelse, frame)
+    final = run.execute_block(node.finalbody, frame)
     return final if final is not None else flow
 
 

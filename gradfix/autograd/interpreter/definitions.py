@@ -8,7 +8,7 @@ from gradfix.autograd import imports
 from gradfix.autograd.run import BREAK, CONTINUE, STOP, ControlFlow, Return, Run, expression, statement
 from gradfix.autograd.semantics.functions import decorate
 from gradfix.autograd.semantics.names import canonical
-from gradfix.autograd.values import NONE, Class, External, Frame, Function, Value
+from gradfix.autograd.values import NONE, Class, Frame, Function, ImportedName, Value
 
 
 @statement(ast.Return)
@@ -36,7 +36,7 @@ def _function(run: Run, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Fra
     function: Value = Function(node, frame)
     for decorator in reversed(node.decorator_list):
         function = decorate(run, function, decorator, frame)
-    frame.home(node.name).variables[node.name] = function
+    frame.binding_frame(node.name).variables[node.name] = function
     return None
 
 
@@ -45,7 +45,7 @@ def _class(run: Run, node: ast.ClassDef, frame: Frame) -> ControlFlow:
     bases = [run.evaluate(b, frame) for b in node.bases]
     cls = Class(node, bases, frame)
     body = Frame(frame, None)
-    run.block(node.body, body)
+    run.execute_block(node.body, body)
     cls.attributes = body.variables
     for value in cls.attributes.values():
         for function in (value, getattr(value, "function", None)):
@@ -68,7 +68,7 @@ def _import(run: Run, node: ast.Import, frame: Frame) -> ControlFlow:
             value = imports.namespace(run, path) if near else imports.Lazy(module, "", origin)
         elif module != alias.name:
             value = imports.outermost(alias.name, origin)
-        frame.variables[alias.asname or module] = External(module) if value is None else value
+        frame.variables[alias.asname or module] = ImportedName(module) if value is None else value
     return None
 
 
@@ -102,7 +102,7 @@ def _import_from(run: Run, node: ast.ImportFrom, frame: Frame) -> ControlFlow:
             if isinstance(value, Function):
                 run.relevance.mention(alias.asname or alias.name, value.node)
             continue
-        frame.variables[alias.asname or alias.name] = External(canonical(f"{module}.{alias.name}"))
+        frame.variables[alias.asname or alias.name] = ImportedName(canonical(f"{module}.{alias.name}"))
     return None
 
 

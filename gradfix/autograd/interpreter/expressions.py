@@ -28,19 +28,19 @@ from gradfix.autograd.values import (
     NONE,
     TRUE,
     Const,
-    External,
     Frame,
     Function,
     GradMode,
-    Length,
+    GrowingLength,
+    ImportedName,
     Mapping,
     Module,
-    Params,
+    ParameterIterable,
     Sequence,
     Tensor,
     Unknown,
     Value,
-    data,
+    graphless_value,
     spelled,
 )
 
@@ -99,7 +99,7 @@ def _only_tells(run: Run, function: ast.expr, frame: Frame) -> bool:
     if function.id == "print":
         return True
     value = _name(run, function, frame)
-    if isinstance(value, External):
+    if isinstance(value, ImportedName):
         known = ".".join((value.name, *below)) in dispatch.FUNCTIONS
         return not known and value.name.split(".", 1)[0] in HARMLESS
     return isinstance(value, Unknown) and value.harmless
@@ -120,7 +120,7 @@ def _constant(run: Run, node: ast.Constant, frame: Frame) -> Value:
 @expression(ast.Name)
 def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
     name = node.id
-    at: Frame | None = frame.home(name) if frame.nonlocals else frame
+    at: Frame | None = frame.binding_frame(name) if frame.nonlocals else frame
     while at is not None:
         value = at.variables.get(name)
         if value is None and at.definitions is not None:
@@ -158,14 +158,14 @@ def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Value:
     value = run.evaluate(node.operand, frame)
     if isinstance(node.op, ast.Not):
         known = truth(value)
-        return data("condition") if known is None else Const(not known)
+        return graphless_value("condition") if known is None else Const(not known)
     if isinstance(value, Const):
         try:
             return Const(-value.value if isinstance(node.op, ast.USub) else value.value)
         except TypeError:
             return Unknown()
     if isinstance(value, Unknown) and value.graphless and value.node is None:
-        return data("value", value)
+        return graphless_value("value", value)
     if isinstance(value, (Tensor, Unknown)) and isinstance(node.op, ast.USub):
         return simple(run, "neg", [(value, node.operand)], node)
     return value if isinstance(value, Tensor) else Unknown()
@@ -184,7 +184,7 @@ def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Value:
             continue
         if known is is_or:
             return value
-    return value if truth(value) is not None else data("condition")
+    return value if truth(value) is not None else graphless_value("condition")
 
 
 @expression(ast.Tuple, ast.List, ast.Set)
@@ -203,8 +203,8 @@ def _sequence(run: Run, node: ast.Tuple | ast.List | ast.Set, frame: Frame) -> V
     run.charge(len(items) >> 4)
     wholes = wholes_of(Sequence("list", spread)) if spread and len(spread) == len(node.elts) else None
     if wholes is not None:
-        together = Params(leaves_of(Sequence("list", spread))[0])
-        together.wholes = wholes
+        together = ParameterIterable(leaves_of(Sequence("list", spread))[0])
+        together.whole_networks = wholes
         return together
     return Sequence(node.__class__.__name__.lower(), items, unknown, run.symbolic)
 
@@ -277,7 +277,7 @@ def _formatted(run: Run, node: ast.JoinedStr, frame: Frame) -> Value:
         parts.append(_part(run, value, frame))
     known = [part.value for part in map(script_options.given, parts) if isinstance(part, Const)]
     if len(known) < len(parts) or sum(map(len, known)) > LONGEST:
-        return data("text")
+        return graphless_value("text")
     return script_options.text(Const("".join(known)), parts)
 
 
@@ -289,7 +289,7 @@ def _part(run: Run, node: ast.FormattedValue, frame: Frame) -> Value:
     option = run.evaluate(node.value, frame)
     held = script_options.given(option)
     how = run.evaluate(node.format_spec, frame) if node.format_spec is not None else Const("")
-    if not isinstance(held, Const) or isinstance(held, Length) or not isinstance(how, Const):
-        return data("text")
+    if not isinstance(held, Const) or isinstance(held, GrowingLength) or not isinstance(how, Const):
+        return graphless_value("text")
     value = CONVERSIONS[node.conversion](held.value) if node.conversion in CONVERSIONS else held.value
     return script_options.text(spelled(f":{how.value}", lambda: format(value, how.value)), [option])

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from gradfix.autograd.interpreter.assignments import assign
-from gradfix.autograd.interpreter.conditions import may_repeat, now, settled_by_training, truth
+from gradfix.autograd.interpreter.conditions import may_repeat, settled_by_training, truth, value_in_iteration
 from gradfix.autograd.interpreter.contexts import drive
 from gradfix.autograd.parameters import go_through
 from gradfix.autograd.relevance import walk
@@ -17,18 +17,18 @@ from gradfix.autograd.semantics.arithmetic import numbered
 from gradfix.autograd.semantics.iteration import generator, is_summary
 from gradfix.autograd.values import (
     Class,
-    Condition,
     Const,
-    External,
     Frame,
     Function,
-    Index,
+    ImportedName,
     Instance,
+    IterationNumber,
     LazyIterable,
     Mapping,
     Module,
+    NumberCondition,
     Optimizer,
-    Params,
+    ParameterIterable,
     Sequence,
     Tensor,
     Unknown,
@@ -36,11 +36,11 @@ from gradfix.autograd.values import (
     tensors_in,
 )
 
-EXACT = 8
+UNROLLED = 8
 """A loop over this many known items is run item by item; longer ones run a few iterations."""
 
 
-EXACT_TOTAL = 36
+UNROLLED_TOTAL = 36
 """... as long as the nested loops make no more than this many iterations together."""
 
 
@@ -109,10 +109,10 @@ def run_loop(
                 if number:
                     run.carried[node, run.loops] = carried(variables_of_loop(run, node, frame))
                 else:
-                    run.before[node, outer] = named(before)
+                    run.before[node, outer] = values_by_path(before)
             if item is not None and not isinstance(node, ast.While):
                 assign(run, node.target, item, frame, None)
-            flow = run.block(node.body, frame)
+            flow = run.execute_block(node.body, frame)
             if isinstance(flow, Continue):
                 flow = None
             if isinstance(flow, Break):
@@ -130,7 +130,7 @@ def run_loop(
         # Of something that is looked for, and raised if it is not there, a program that works finds one.
         sought = isinstance(node.orelse[-1], ast.Raise) and run.left_open > left_open
         if not (sought and run.scenario.main):
-            flow = run.block(node.orelse, frame)
+            flow = run.execute_block(node.orelse, frame)
     return flow
 
 
@@ -151,13 +151,13 @@ def forget_counters(run: Run, loop: ast.AST, frame: Frame, before: dict[str, Val
 class _Unrolling:
     """Decides, from what the iterations of a loop have shown, whether to run another one."""
 
-    __slots__ = ("calls", "first", "last", "nodes", "pinned", "run", "trains", "unturned")
+    __slots__ = ("calls", "decided", "first", "last", "nodes", "run", "trains", "unflipped")
 
     def __init__(self, run: Run, loop: ast.AST) -> None:
         self.run = run
         self.trains = run.relevance.differentiates(loop)
-        self.pinned = run.pinned
-        self.unturned = len(run.unturned)
+        self.decided = run.decided_by_number
+        self.unflipped = len(run.unflipped)
         self.first = run.serial
         self.begin()
 
@@ -173,10 +173,10 @@ class _Unrolling:
         A condition on the number of the iteration has kept something from being run. Or a graph is handed on
         from iteration to iteration: a recurrent step is first stale in the third (autograd_facts: RNN).
         """
-        if self.run.pinned > self.pinned:
+        if self.run.decided_by_number > self.decided:
             return True
-        if len(self.run.unturned) > self.unturned:
-            news = itertools.islice(self.run.unturned.values(), self.unturned, None)
+        if len(self.run.unflipped) > self.unflipped:
+            news = itertools.islice(self.run.unflipped.values(), self.unflipped, None)
             if any(outcome is not None for outcome in news):
                 return True
         if self.last == self.first or not self.trains:
@@ -198,41 +198,41 @@ UNSURE = Unknown("pass")
 """Stands for an iteration of a ``while`` loop that may or may not happen."""
 
 
-COUNTING = (Index, Condition)
+COUNTING = (IterationNumber, NumberCondition)
 
 
 LEAVES = frozenset({Tensor, Unknown, Const})
 """What holds nothing that can be named."""
-PLAIN = frozenset({External, Function, Class, Optimizer, Params})
+PLAIN = frozenset({ImportedName, Function, Class, Optimizer, ParameterIterable})
 """What can be handed on from iteration to iteration without consequence."""
 
 
-def named(variables: dict[str, Value]) -> dict[str, Value]:
+def values_by_path(variables: dict[str, Value]) -> dict[str, Value]:
     """What can be named in a frame: access path as source text -> value."""
     found: dict[str, Value] = {}
     for name, value in variables.items():
         if value.__class__ in LEAVES:
             found[name] = value
         elif value.__class__ not in PLAIN:
-            _named(name, value, found, 2)
+            _values_by_path(name, value, found, 2)
     return found
 
 
-def _named(name: str, value: Value, found: dict[str, Value], depth: int) -> None:
+def _values_by_path(name: str, value: Value, found: dict[str, Value], depth: int) -> None:
     if isinstance(value, Mapping):
         for key, held in value.items.items():
             if isinstance(key, str) and key.isidentifier() and held.__class__ not in PLAIN:
-                _named(f'{name}["{key}"]', held, found, 0)
+                _values_by_path(f'{name}["{key}"]', held, found, 0)
     elif isinstance(value, (Module, Instance)):
         if depth:
             for attribute, held in value.attributes.items():
                 if held.__class__ in LEAVES:
                     found[f"{name}.{attribute}"] = held
                 elif held.__class__ not in PLAIN:
-                    _named(f"{name}.{attribute}", held, found, depth - 1)
+                    _values_by_path(f"{name}.{attribute}", held, found, depth - 1)
             if isinstance(value, Module) and value.numbered:
                 for place, layer in enumerate(value.items):
-                    _named(f"{name}[{place}]", layer, found, depth - 1)
+                    _values_by_path(f"{name}[{place}]", layer, found, depth - 1)
     else:
         found[name] = value
 
@@ -241,7 +241,7 @@ def carried(variables: dict[str, Value]) -> dict[str, Value]:
     """What a new iteration inherits that carries a graph."""
     return {
         name: value
-        for name, value in named(variables).items()
+        for name, value in values_by_path(variables).items()
         if value.__class__ is not Const and any(t.node is not None for t in tensors_in(value))
     }
 
@@ -262,8 +262,10 @@ def _for(run: Run, node: ast.For | ast.AsyncFor, frame: Frame) -> ControlFlow:
             return run_loop(run, node, frame, iter(items), False, 1)
         # Fifty steps of a sampler that leave no graph are as good as a few.
         graphless = run.grad_enabled is False and run.current_call is not None
-        limit = EXACT if graphless or run.relevance.differentiates(node) else 64
-        if len(items) <= limit and run.weight * len(items) <= EXACT_TOTAL * (1 if limit == EXACT else 8):
+        limit = UNROLLED if graphless or run.relevance.differentiates(node) else 64
+        if len(items) <= limit and run.weight * len(items) <= UNROLLED_TOTAL * (
+            1 if limit == UNROLLED else 8
+        ):
             if any(is_summary(i) for i in items):
                 return _over_parameters(run, node, frame, items)
             unrolled = all(_names_a_part(i) for i in items)
@@ -293,13 +295,13 @@ def _hands_out_batches(iterable: Value) -> None:
 
 
 def _over_parameters(run: Run, node: ast.For | ast.AsyncFor, frame: Frame, items: list[Value]) -> ControlFlow:
-    some = run.some
-    run.each.append({name.id for name in walk(node.target) if isinstance(name, ast.Name)})
+    some = run.selects_some
+    run.parameter_variables.append({name.id for name in walk(node.target) if isinstance(name, ast.Name)})
     try:
         return run_loop(run, node, frame, iter(items), False, len(items))
     finally:
-        run.each.pop()
-        run.some = some
+        run.parameter_variables.pop()
+        run.selects_some = some
 
 
 def _names_a_part(item: Value) -> bool:
@@ -324,11 +326,11 @@ def _while(run: Run, node: ast.While, frame: Frame) -> ControlFlow:
             shown.begin()
             value = run.evaluate(node.test, frame)
             known = truth(value) if not isinstance(node.test, ast.BoolOp) else _known(run, node.test, frame)
-            if known is False or (number and now(value) is False):
+            if known is False or (number and value_in_iteration(value) is False):
                 return
             if number and known is None and settled_by_training(run, node.test, frame) is False:
                 return  # ``while not done:``, with ``if done: learn()`` at the end of the episode.
-            if number >= (EXACT if known and not isinstance(node.test, ast.Constant) else limit):
+            if number >= (UNROLLED if known and not isinstance(node.test, ast.Constant) else limit):
                 return
             yield UNSURE if number and known is None else None
             number += 1

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.names import NO_TENSORS, OF_TENSORS, TENSORS
-from gradfix.autograd.values import External, Frame, Sequence, Tensor, Unknown, Value, data
+from gradfix.autograd.values import Frame, ImportedName, Sequence, Tensor, Unknown, Value, graphless_value
 from gradfix.core.syntax import last_name
 
 
@@ -33,11 +33,11 @@ def narrowed(run: Run, test: ast.expr, holds: bool, frame: Frame) -> Iterator[No
     """Run a branch in which ``test`` holds, or does not, with what that says of the variables in it."""
     restored: list[tuple[Frame, str, Value, Value]] = []
     for asked, positive in _answered(test, holds):
-        home = frame.home(asked.name) if frame.nonlocals else frame
+        home = frame.binding_frame(asked.name) if frame.nonlocals else frame
         known = home.variables.get(asked.name)
         if known is None or not _is_vague(known) or not _excludes_tensors(run, asked, positive, frame):
             continue
-        number: Value = data(asked.name)
+        number: Value = graphless_value(asked.name)
         home.variables[asked.name] = number
         restored.append((home, asked.name, number, known))
     try:
@@ -59,7 +59,7 @@ def _excludes_tensors(run: Run, asked: _Asked, positive: bool, frame: Frame) -> 
         return not positive
     kinds = run.evaluate(asked.kinds, frame)
     listed = kinds.items if isinstance(kinds, Sequence) else [kinds]
-    names = [kind.name if isinstance(kind, External) else "" for kind in listed]
+    names = [kind.name if isinstance(kind, ImportedName) else "" for kind in listed]
     if positive:
         return bool(names) and NO_TENSORS.issuperset(names)
     return not asked.exact and not TENSORS.isdisjoint(names)

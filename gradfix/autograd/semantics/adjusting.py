@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.graph import Advance, Backward, Clip, Leaf, Replacement
+from gradfix.autograd.graph import Backward, Clip, Leaf, Replacement, SchedulerStep
 from gradfix.autograd.parameters import go_through, leaves_of, module_leaves
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import before_methods, function, method, package
-from gradfix.autograd.values import Const, Module, Optimizer, Schedule, Unknown, Value
+from gradfix.autograd.values import Const, Module, Optimizer, Scheduler, Unknown, Value
 
 
 @function(
@@ -35,7 +35,7 @@ def clip(run: Run, call: Call) -> Value:
 
 def note_clipping(run: Run, leaves: list[Leaf], known: bool, site: ast.AST) -> None:
     """The gradients of some parameters are clipped where they are; ``known`` if these are all."""
-    event = Clip(run.home(site), run.loops, run.next_serial(), leaves)
+    event = Clip(run.site_in_file(site), run.loops, run.next_serial(), leaves)
     event.doubtful = not known or any(leaf.unknown_grad for leaf in leaves)
     lent = [leaf for state in run.external_optimizers for leaf in state.leaves]
     for leaf in dict.fromkeys((*leaves, *lent)):
@@ -71,16 +71,18 @@ def make_schedule(run: Run, call: Call, last: Value | None = None) -> Value | No
     if last is None and "last_epoch" in call.keywords:
         last = call.keywords["last_epoch"][0]
     first = last is None or (isinstance(last, Const) and last.value == -1)
-    made = Schedule(call.name, optimizer.state, not first or "**" in call.keywords)
+    made = Scheduler(call.name, optimizer.state, not first or "**" in call.keywords)
     made.attributes["optimizer"] = optimizer
     return made
 
 
-@before_methods(Schedule)
-def _of_schedule(run: Run, schedule: Schedule, call: Call) -> Value:
+@before_methods(Scheduler)
+def _of_schedule(run: Run, schedule: Scheduler, call: Call) -> Value:
     """``scheduler.step()``; who says which value it goes on to, or by what, sets the rate himself."""
     if call.name == "step" and not call.given and not schedule.resumed:
-        event = Advance(run.home(call.site), run.loops, run.next_serial(), schedule, schedule.optimizer_state)
+        event = SchedulerStep(
+            run.site_in_file(call.site), run.loops, run.next_serial(), schedule, schedule.optimizer_state
+        )
         event.calls = tuple(site for site, _ in run.stack)
         run.events.append(event)
     result = Unknown(call.name)
@@ -96,5 +98,5 @@ def replace(run: Run, holder: Module | Unknown, name: str, layer: Module, node: 
     owners = [o.state for o in run.optimizers if not set(old).isdisjoint(o.state.leaves)]
     leaves = module_leaves(layer)
     if owners and leaves and set(leaves).isdisjoint(old):
-        event = Replacement(run.home(node), run.loops, run.next_serial(), owners, leaves, whole)
+        event = Replacement(run.site_in_file(node), run.loops, run.next_serial(), owners, leaves, whole)
         run.events.append(event)

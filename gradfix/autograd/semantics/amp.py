@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.engine import step
-from gradfix.autograd.graph import Unscale, Update
+from gradfix.autograd.graph import ScalerUpdate, Unscale
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import function, method, other_methods
 from gradfix.autograd.semantics.operations import scaled, simple
 from gradfix.autograd.semantics.unknown import adopted
 from gradfix.autograd.values import (
     NONE,
-    External,
+    ImportedName,
     Optimizer,
-    Params,
-    Scaled,
+    ParameterIterable,
+    ScaledLossContext,
     Scaler,
     Sequence,
     Tensor,
@@ -48,7 +48,9 @@ def _unscale(run: Run, scaler: Scaler | Unknown, call: Call) -> Value | None:
     optimizer = _given(run, call)
     if optimizer is None:
         return None
-    run.events.append(Unscale(run.home(call.site), run.loops, run.next_serial(), scaler, optimizer.state))
+    run.events.append(
+        Unscale(run.site_in_file(call.site), run.loops, run.next_serial(), scaler, optimizer.state)
+    )
     return NONE
 
 
@@ -58,7 +60,7 @@ def _update(run: Run, scaler: Scaler | Unknown, call: Call) -> Value | None:
     """Of something unknown only if it has scaled a loss."""
     if isinstance(scaler, Unknown) and scaler not in run.scaled.values():
         return None
-    run.events.append(Update(run.home(call.site), run.loops, run.next_serial(), scaler))
+    run.events.append(ScalerUpdate(run.site_in_file(call.site), run.loops, run.next_serial(), scaler))
     return NONE
 
 
@@ -88,7 +90,7 @@ def scale_loss(run: Run, call: Call) -> Value:
     given = call.args[0] if call.args else call.keywords.get("loss")
     if given is None:
         return Unknown("scale_loss")
-    return Scaled(simple(run, "mul", [given, (Tensor(), given[1])], call.site))
+    return ScaledLossContext(simple(run, "mul", [given, (Tensor(), given[1])], call.site))
 
 
 @function("apex.amp.initialize")
@@ -108,7 +110,7 @@ def amp_initialize(run: Run, call: Call) -> Value:
 @function("apex.amp.init")
 def amp_handle(run: Run, call: Call) -> Value:
     """``handle = apex.amp.init()``: the older interface, whose handle scales losses as the module does."""
-    return External("apex.amp")
+    return ImportedName("apex.amp")
 
 
 @function("apex.amp.master_params")
@@ -117,4 +119,4 @@ def master_params(run: Run, call: Call) -> Value:
     owner = call.args[0][0] if call.args else NONE
     if not isinstance(owner, Optimizer):
         return Unknown("master_params")
-    return Params(owner.state.leaves, owner.state.groups_known)
+    return ParameterIterable(owner.state.leaves, owner.state.groups_known)

@@ -7,23 +7,23 @@ from collections.abc import Callable
 from typing import Any
 
 from gradfix.autograd import operators, script_options
-from gradfix.autograd.iteration_numbers import NUMBER, LoopIteration, Term
+from gradfix.autograd.iteration_numbers import NUMBER, LoopIteration, NumberExpression
 from gradfix.autograd.parameters import leaves_of, wholes_of
 from gradfix.autograd.run import Run, used_none
 from gradfix.autograd.semantics.operations import apply, changed_in_place, operands_of, record, unknown
 from gradfix.autograd.values import (
     NONE,
     Const,
-    Index,
-    Length,
-    Params,
+    GrowingLength,
+    IterationNumber,
+    ParameterIterable,
     Sequence,
     SummaryTensor,
     Tensor,
     Unknown,
     Value,
-    data,
     fold,
+    graphless_value,
     hides_graph,
     known_items,
     lost_in,
@@ -71,7 +71,7 @@ def _without_graph(run: Run, left: Value, right: Value, tensors: bool) -> Value:
     else:
         result = Unknown("value")
         result.graphless = not vague
-    result.lost = lost_in((left, right)) if run.cuts and not vague else None
+    result.lost = lost_in((left, right)) if run.graphs_ended and not vague else None
     return result
 
 
@@ -84,9 +84,13 @@ def _of_what_is_known(op: ast.operator, left: Value, right: Value) -> Value | No
     if isinstance(left, Const):
         if isinstance(right, Const):
             folded = fold(op, left.value, right.value)
-            if left.__class__ is Length or right.__class__ is Length:
-                shifted = isinstance(op, (ast.Add, ast.Sub)) and right.__class__ is not Length
-                return Length(folded.value) if shifted and isinstance(folded, Const) else Unknown("length")
+            if left.__class__ is GrowingLength or right.__class__ is GrowingLength:
+                shifted = isinstance(op, (ast.Add, ast.Sub)) and right.__class__ is not GrowingLength
+                return (
+                    GrowingLength(folded.value)
+                    if shifted and isinstance(folded, Const)
+                    else Unknown("length")
+                )
             unset = left.__class__ is script_options.Default or right.__class__ is script_options.Default
             return script_options.Default(folded.value) if unset and isinstance(folded, Const) else folded
         if isinstance(op, ast.Mod) and isinstance(left.value, str):
@@ -94,22 +98,22 @@ def _of_what_is_known(op: ast.operator, left: Value, right: Value) -> Value | No
             return Unknown("text") if items is None else fold(op, left.value, items)
     elif isinstance(left, Unknown) and left.__class__ is Unknown and left.node is None:
         if isinstance(right, Const):
-            return data("value", left) if left.graphless else Unknown("value")
-    if isinstance(left, Index) or isinstance(right, Index):
+            return graphless_value("value", left) if left.graphless else Unknown("value")
+    if isinstance(left, IterationNumber) or isinstance(right, IterationNumber):
         counted = _counted(op, left, right)
         if counted is not None:
             return counted
     if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):
         return Sequence(left.kind, left.items + right.items, left.open or right.open)
     if (
-        isinstance(left, (Params, Sequence))
-        and isinstance(right, (Params, Sequence))
+        isinstance(left, (ParameterIterable, Sequence))
+        and isinstance(right, (ParameterIterable, Sequence))
         and isinstance(op, ast.Add)
     ):
         leaves, complete = leaves_of(left)
         more, also = leaves_of(right)
-        together = Params(list(dict.fromkeys(leaves + more)), complete and also)
-        together.wholes = wholes_of(Sequence("list", [left, right]))
+        together = ParameterIterable(list(dict.fromkeys(leaves + more)), complete and also)
+        together.whole_networks = wholes_of(Sequence("list", [left, right]))
         return together
     if isinstance(left, Sequence) and isinstance(op, ast.Mult) and isinstance(right, Const):
         if isinstance(right.value, int) and len(left.items) * right.value <= 64:
@@ -118,49 +122,60 @@ def _of_what_is_known(op: ast.operator, left: Value, right: Value) -> Value | No
     return None
 
 
-def _counted(op: ast.operator, left: Value, right: Value) -> Index | None:
+def _counted(op: ast.operator, left: Value, right: Value) -> IterationNumber | None:
     """Arithmetic on the number of an iteration."""
-    numbers = [v.number if isinstance(v, Index) else getattr(v, "value", None) for v in (left, right)]
+    numbers = [
+        v.number if isinstance(v, IterationNumber) else getattr(v, "value", None) for v in (left, right)
+    ]
     if not all(isinstance(n, (int, float)) for n in numbers):
         return None
     result = fold(op, *numbers)
     if not isinstance(result, Const):
         return None
-    steady = [v.counts if isinstance(v, Index) else isinstance(v, Const) for v in (left, right)]
+    steady = [v.counts if isinstance(v, IterationNumber) else isinstance(v, Const) for v in (left, right)]
     passed, term = of_iteration(op.__class__, left, right)
-    return Index(result.value, all(steady) and isinstance(op, (ast.Add, ast.Sub)), passed, term)
+    return IterationNumber(result.value, all(steady) and isinstance(op, (ast.Add, ast.Sub)), passed, term)
 
 
-def of_iteration(op: type[ast.AST], left: Value, right: Value) -> tuple[LoopIteration | None, Term]:
+def of_iteration(
+    op: type[ast.AST], left: Value, right: Value
+) -> tuple[LoopIteration | None, NumberExpression]:
     """How ``left op right`` is computed from the number of one iteration, if it is: else of no iteration."""
-    iterations = {v.passed for v in (left, right) if isinstance(v, Index)}
-    terms = [v.term if isinstance(v, Index) else ("const", getattr(v, "value", None)) for v in (left, right)]
+    iterations = {v.iteration for v in (left, right) if isinstance(v, IterationNumber)}
+    terms = [
+        v.term if isinstance(v, IterationNumber) else ("const", getattr(v, "value", None))
+        for v in (left, right)
+    ]
     return (iterations.pop() if len(iterations) == 1 else None), (op, *terms)
 
 
-def counted(op: ast.operator, old: Const | Index, step: Const) -> Value:
+def counted(op: ast.operator, old: Const | IterationNumber, step: Const) -> Value:
     """What ``count op= step`` makes of a variable from before the loop: each time it is another iteration."""
     if isinstance(old, Const):
         whole = type(old.value) is int and isinstance(op, (ast.Add, ast.Sub))
         first = fold(op, old.value, step.value) if whole else None
         if not isinstance(first, Const):
             return Unknown("counter")
-        term: Term = (op.__class__, ("const", first.value), (ast.Mult, NUMBER, ("const", step.value)))
-        return Index(first.value, True, LoopIteration(), term)
+        term: NumberExpression = (
+            op.__class__,
+            ("const", first.value),
+            (ast.Mult, NUMBER, ("const", step.value)),
+        )
+        return IterationNumber(first.value, True, LoopIteration(), term)
     value = _counted(op, old, step)
-    if value is not None and old.passed is not None and value.counts:
-        return Index(value.number, True, LoopIteration(old.passed), old.term)
+    if value is not None and old.iteration is not None and value.counts:
+        return IterationNumber(value.number, True, LoopIteration(old.iteration), old.term)
     return value if value is not None else Unknown("counter")
 
 
-def numbered(origin: int) -> Callable[[int], Index]:
+def numbered(origin: int) -> Callable[[int], IterationNumber]:
     """What gives the number of each iteration of a loop that counts from ``origin``."""
     latest: list[LoopIteration] = []
     term = (ast.Add, NUMBER, ("const", origin)) if origin else NUMBER
 
-    def number(k: int) -> Index:
+    def number(k: int) -> IterationNumber:
         latest.append(LoopIteration(latest[-1] if latest else None))
-        return Index(origin + k, True, latest[-1], term)
+        return IterationNumber(origin + k, True, latest[-1], term)
 
     return number
 

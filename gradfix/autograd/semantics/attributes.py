@@ -8,7 +8,7 @@ import os
 from gradfix.autograd import imports, operators, unbound
 from gradfix.autograd.arguments import Call, unwritten
 from gradfix.autograd.engine import move_by_hand, zero_grad
-from gradfix.autograd.graph import Backward, Leaf, reach
+from gradfix.autograd.graph import Backward, Leaf, reachable_nodes
 from gradfix.autograd.parameters import is_leaf, set_requires
 from gradfix.autograd.run import Impossible, Run
 from gradfix.autograd.semantics.adjusting import replace
@@ -19,8 +19,8 @@ from gradfix.autograd.values import (
     Attributes,
     Class,
     Const,
-    External,
     Function,
+    ImportedName,
     Instance,
     LazyIterable,
     Mapping,
@@ -28,19 +28,19 @@ from gradfix.autograd.values import (
     Module,
     Namespace,
     Optimizer,
-    Params,
+    ParameterIterable,
     Process,
     Property,
     Record,
     Scaler,
     Sequence,
-    Static,
+    StaticOrClassMethod,
     SummaryTensor,
     Super,
     Tensor,
     Unknown,
     Value,
-    data,
+    graphless_value,
     tensors_in,
 )
 
@@ -58,13 +58,13 @@ def _other_attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     return Unknown(name)
 
 
-@attributes_of(Super, Sequence, Mapping, Params, Scaler, Const, LazyIterable, Process)
+@attributes_of(Super, Sequence, Mapping, ParameterIterable, Scaler, Const, LazyIterable, Process)
 def _as_method(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     return Method(value, name)
 
 
-@attributes_of(External)
-def _external_attribute(run: Run, value: External, name: str, node: ast.AST) -> Value:
+@attributes_of(ImportedName)
+def _external_attribute(run: Run, value: ImportedName, name: str, node: ast.AST) -> Value:
     return Attributes(value) if name == "__dict__" else member(value.name, name)
 
 
@@ -80,7 +80,7 @@ def _unknown_attribute(run: Run, value: Unknown, name: str, node: ast.AST) -> Va
         return known
     if value.node is not None:
         if name in TENSOR_DATA:
-            return data(name)
+            return graphless_value(name)
         if name == "data":
             # Of a packed sequence, say, it is no more than another name for what has the graph.
             return Tensor(None, None)
@@ -114,9 +114,9 @@ def bind_weight(run: Run, value: Value) -> None:
     """
     if is_leaf(value) or not tensors_in(value):
         return
-    graph = reach([(tensor.node, True) for tensor in tensors_in(value) if tensor.node is not None])
+    graph = reachable_nodes([(tensor.node, True) for tensor in tensors_in(value) if tensor.node is not None])
     if any(node.op == "autograd.grad" for node in graph) or any(
-        isinstance(event, Backward) and event.accumulates and event.creates is not False
+        isinstance(event, Backward) and event.accumulates and event.create_graph is not False
         for event in run.events
     ):
         run.substituted = True
@@ -140,7 +140,7 @@ def member_of(run: Run, namespace: Namespace, name: str) -> Value:
     else:
         origin = namespace.frame.origin
         value = imports.bare_package(os.path.join(os.path.dirname(origin), name), origin)
-    return value if value is not None else External(f"{namespace.frame.origin}.{name}")
+    return value if value is not None else ImportedName(f"{namespace.frame.origin}.{name}")
 
 
 def calls_network(value: Value, name: str) -> bool:
@@ -165,7 +165,7 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
             return Method(value, name) if calls_network(value, name) else found.bind(value)
         if isinstance(found, Property):
             return call_value(run, found.function.bind(value), Call([], {}, node))
-        if isinstance(found, Static):
+        if isinstance(found, StaticOrClassMethod):
             return found.function.bind(value.cls) if found.of_class else found.function
         if found is not None:
             return found
@@ -198,7 +198,7 @@ def _made_at_first(run: Run, value: Module | Instance, name: str) -> bool:
     Either a caller makes up for it (``Agent(set_up=False)``, then ``agent.set_up()``), and things are as in
     the main run, or Python raises AttributeError.
     """
-    first = run.scenario.first
+    first = run.scenario.main_run
     return (
         first is not None
         and not run.catching
@@ -249,7 +249,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             bind_weight(run, value)
     elif isinstance(holder, Record):
         holder.items[name] = value
-    elif isinstance(holder, External):
+    elif isinstance(holder, ImportedName):
         run.hand_on(value)
     elif isinstance(holder, (Tensor, SummaryTensor)):
         leaves = [holder.leaf] if isinstance(holder, Tensor) and holder.leaf else []
@@ -261,7 +261,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             elif (
                 isinstance(value, SummaryTensor) and value.view == "grad" and len(value.leaves) == len(leaves)
             ):
-                _lend(leaves, value)
+                _share_gradients(leaves, value)
             else:
                 for leaf in leaves:
                     leaf.unknown_grad = True
@@ -271,16 +271,16 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             move_by_hand(run, leaves, target)
 
 
-def _lend(leaves: list[Leaf], gradients: SummaryTensor) -> None:
+def _share_gradients(leaves: list[Leaf], gradients: SummaryTensor) -> None:
     """Give parameters the gradients of others, or copies of them."""
-    for leaf, lender in zip(leaves, gradients.leaves):
-        if gradients.itself or lender.grad is None:
-            leaf.grad = lender.grad
+    for leaf, source in zip(leaves, gradients.leaves):
+        if gradients.itself or source.grad is None:
+            leaf.grad = source.grad
         else:
-            leaf.grad = dict(lender.grad)
-        leaf.unknown_grad = lender.unknown_grad
-        leaf.lender = lender if lender is not leaf else None
-        leaf.borrowed = leaf.lender is not None and not gradients.itself
+            leaf.grad = dict(source.grad)
+        leaf.unknown_grad = source.unknown_grad
+        leaf.grad_source = source if source is not leaf else None
+        leaf.grad_is_copy = leaf.grad_source is not None and not gradients.itself
 
 
 @other_methods(Attributes)
@@ -319,7 +319,7 @@ def _attributes_method(
 def _set_past(holder: Module | Instance, given: dict[str, Value]) -> None:
     """Set attributes through ``__dict__``: of a network, none of them becomes a part."""
     for name, value in given.items():
-        if isinstance(holder, Instance) or isinstance(value, (Const, Function, Class, External)):
+        if isinstance(holder, Instance) or isinstance(value, (Const, Function, Class, ImportedName)):
             holder.attributes[name] = value
         elif value is not holder:
             holder.attributes[name] = Unknown(name)

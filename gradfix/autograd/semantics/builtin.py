@@ -32,21 +32,21 @@ from gradfix.autograd.values import (
     Attributes,
     Class,
     Const,
-    External,
+    GrowingLength,
+    ImportedName,
     Instance,
     LazyIterable,
-    Length,
     Mapping,
     Module,
     Namespace,
-    Params,
+    ParameterIterable,
     Partial,
     Sequence,
     SummaryTensor,
     Tensor,
     Unknown,
     Value,
-    data,
+    graphless_value,
     tensors_in,
 )
 
@@ -77,11 +77,11 @@ def make_partial(run: Run, call: Call) -> Value:
 @function("itertools.chain")
 def chain(run: Run, call: Call) -> Value:
     values = [v for v, _ in call.args]
-    if any(isinstance(v, (Params, SummaryTensor)) for v in values):
+    if any(isinstance(v, (ParameterIterable, SummaryTensor)) for v in values):
         listed = Sequence("list", values)
         leaves, complete = leaves_of(listed)
-        together = Params(leaves, complete)
-        together.wholes = wholes_of(listed)
+        together = ParameterIterable(leaves, complete)
+        together.whole_networks = wholes_of(listed)
         return together
     items: list[Value] = []
     for value in values:
@@ -119,7 +119,7 @@ def make_range(run: Run, call: Call) -> Value:
 
 
 @function("builtins.zip", "builtins.reversed")
-def make_iteration(run: Run, call: Call) -> Value:
+def make_lazy_iterable(run: Run, call: Call) -> Value:
     kind = call.name.removeprefix("builtins.")
     parts = [v for v, _ in call.args]
     spread = [isinstance(argument, ast.Starred) for argument in getattr(call.site, "args", [])]
@@ -157,8 +157,8 @@ def get_by_name(run: Run, call: Call) -> Value:
         name = script_options.given(call.args[1][0])
         if isinstance(name, Const) and isinstance(name.value, str):
             return attribute(run, call.args[0][0], name.value, call.site)
-    if call.args and isinstance(call.args[0][0], External) and call.args[0][0].name in SOME:
-        return External(SOME[call.args[0][0].name])
+    if call.args and isinstance(call.args[0][0], ImportedName) and call.args[0][0].name in SOME:
+        return ImportedName(SOME[call.args[0][0].name])
     found = Unknown("attribute")
     if call.args and isinstance(call.args[0][0], Module):
         # One of its layers, most likely; at least nobody else's.
@@ -194,23 +194,23 @@ def end(run: Run, call: Call) -> Value:
 def length_of(run: Run, call: Call) -> Value:
     value = call.args[0][0] if call.args else NONE
     if isinstance(value, Sequence) and not value.open:
-        return Length(len(value.items)) if value.grows else Const(len(value.items))
+        return GrowingLength(len(value.items)) if value.grows else Const(len(value.items))
     if isinstance(value, Module) and value.items and value.leaf is None:
         return Const(len(value.items))
-    return data("length")
+    return graphless_value("length")
 
 
 @function("builtins.isinstance")
 def is_instance(run: Run, call: Call) -> Value:
     if len(call.args) != 2:
-        return data("condition")
+        return graphless_value("condition")
     value, kind = call.args[0][0], call.args[1][0]
     kinds = kind.items if isinstance(kind, Sequence) else [kind]
     if isinstance(value, Unknown) or (isinstance(value, Tensor) and value.requires is None):
-        return data("condition")
+        return graphless_value("condition")
     answer = False
     for one in kinds:
-        name = one.name if isinstance(one, External) else ""
+        name = one.name if isinstance(one, ImportedName) else ""
         if isinstance(one, Class):
             answer |= (
                 isinstance(value, (Module, Instance)) and value.cls is not None and one in value.cls.order()
@@ -230,7 +230,7 @@ def is_instance(run: Run, call: Call) -> Value:
         elif name in ("builtins.int", "builtins.float", "builtins.str", "builtins.bool"):
             answer |= isinstance(value, Const) and type(value.value).__name__ == name[9:]
         else:
-            return data("condition")
+            return graphless_value("condition")
     return Const(answer)
 
 
@@ -255,7 +255,7 @@ def has_attribute(run: Run, call: Call) -> Value:
             return Const(hasattr(call.args[0][0].value, call.args[1][0].value))  # type: ignore[attr-defined]
         if kind is not None and operators.method(call.args[1][0].value) is not None:
             return TRUE
-    return data("condition")
+    return graphless_value("condition")
 
 
 @function("builtins.sum")
@@ -309,7 +309,7 @@ def next_of(run: Run, call: Call) -> Value:
     if not call.args:
         return Unknown("next")
     value = call.args[0][0]
-    if isinstance(value, Params):
+    if isinstance(value, ParameterIterable):
         return Tensor.of_leaf(value.leaves[0]) if value.leaves else Unknown("parameter")
     items, element = iterate(run, value, call.args[0][1])
     if items is None:
@@ -333,10 +333,10 @@ def map_over(run: Run, call: Call) -> Value:
 @function("builtins.filter")
 def filter_parameters(run: Run, call: Call) -> Value:
     """``filter(lambda p: p.requires_grad, net.parameters())``: those that require grad now."""
-    if len(call.args) == 2 and isinstance(call.args[1][0], Params):
+    if len(call.args) == 2 and isinstance(call.args[1][0], ParameterIterable):
         params = call.args[1][0]
         wanted = [leaf for leaf in params.leaves if leaf.requires is not False]
-        return Params(wanted, params.complete, made=call.site)
+        return ParameterIterable(wanted, params.complete, made=call.site)
     return Unknown("filter")
 
 
@@ -350,10 +350,16 @@ def is_subclass(run: Run, call: Call) -> Value:
     if len(call.args) == 2 and isinstance(call.args[0][0], Class):
         of, kind = call.args[0][0], call.args[1][0]
         if isinstance(kind, Class):
-            return Const(True) if kind in of.order() else data("condition") if of.unknown_bases() else FALSE
-        if isinstance(kind, External) and kind.name == "torch.nn.Module" and not of.unknown_bases():
+            return (
+                Const(True)
+                if kind in of.order()
+                else graphless_value("condition")
+                if of.unknown_bases()
+                else FALSE
+            )
+        if isinstance(kind, ImportedName) and kind.name == "torch.nn.Module" and not of.unknown_bases():
             return Const(of.is_module)
-    return data("condition")
+    return graphless_value("condition")
 
 
 @function("builtins.__import__", "importlib.import_module")
@@ -389,7 +395,7 @@ def text_of(run: Run, call: Call) -> Value:
     given = call.args[0][0] if call.args else None
     if isinstance(given, Const) and given.__class__ in (Const, script_options.Default):
         return given.__class__(str(given.value))
-    return data("str")
+    return graphless_value("str")
 
 
 @function("builtins.type")
@@ -398,15 +404,15 @@ def type_of(run: Run, call: Call) -> Value | None:
     return known_type(call.args[0][0]) if len(call.args) == 1 else None
 
 
-def known_type(value: Value) -> External | None:
+def known_type(value: Value) -> ImportedName | None:
     """The type of a tensor, or of a number or text, where it is certain that it is one."""
     if value.__class__ is Const and value is not NONE:
         assert isinstance(value, Const)
-        return External(f"builtins.{type(value.value).__name__}")
+        return ImportedName(f"builtins.{type(value.value).__name__}")
     if not isinstance(value, Tensor) or value.requires is None:
         return None
     parameter = value.leaf is not None and value.leaf.label.startswith("parameter")
-    return External("torch.nn.Parameter" if parameter else "torch.FloatTensor")
+    return ImportedName("torch.nn.Parameter" if parameter else "torch.FloatTensor")
 
 
 @function("torch.is_tensor")
@@ -414,7 +420,7 @@ def is_tensor(run: Run, call: Call) -> Value:
     value = call.args[0][0] if call.args else NONE
     if isinstance(value, Tensor) and value.requires is not None:
         return TRUE
-    return FALSE if isinstance(value, Const) else data("condition")
+    return FALSE if isinstance(value, Const) else graphless_value("condition")
 
 
 @function("builtins.exec")
@@ -430,9 +436,9 @@ def number_of(run: Run, call: Call) -> Value:
     """A number of what is given: no graph goes on."""
     given = call.args[0][0] if call.args else NONE
     if not isinstance(given, Const) or not isinstance(given.value, (int, float)):
-        made = data(call.name.removeprefix("builtins."), given)
+        made = graphless_value(call.name.removeprefix("builtins."), given)
         if isinstance(given, (Tensor, Unknown)):
-            made.lost = run.cut(given, call.site)
+            made.lost = run.graph_end(given, call.site)
         return made
     kinds = {"builtins.float": float, "builtins.int": int, "builtins.bool": bool}
     return Const(kinds[call.name](given.value))
@@ -464,7 +470,11 @@ def rounded(run: Run, call: Call) -> Value | None:
 def other_builtin(run: Run, call: Call) -> Value | None:
     name = call.name.removeprefix("builtins.")
     first = call.args[0][0] if call.args else None
-    return None if isinstance(first, (Params, SummaryTensor)) and name[:1].isupper() else Unknown(name)
+    return (
+        None
+        if isinstance(first, (ParameterIterable, SummaryTensor)) and name[:1].isupper()
+        else Unknown(name)
+    )
 
 
 function("argparse.ArgumentParser")(script_options.make_parser)

@@ -19,10 +19,10 @@ from gradfix.autograd.semantics.iteration import extend
 from gradfix.autograd.values import (
     NONE,
     Const,
-    External,
-    Lists,
+    DefaultDictOfLists,
+    ImportedName,
     Mapping,
-    Params,
+    ParameterIterable,
     Record,
     Sequence,
     SummaryTensor,
@@ -39,10 +39,10 @@ def _held_by_record(run: Run, record: Record, call: Call) -> Value | None:
     return None
 
 
-@method(Params, "items", "values")
-def _named_parameters(run: Run, parameters: Params, call: Call) -> Value:
+@method(ParameterIterable, "items", "values")
+def _named_parameters(run: Run, parameters: ParameterIterable, call: Call) -> Value:
     """A dict of them, by their names."""
-    return Params(parameters.leaves, parameters.complete, named=call.name == "items")
+    return ParameterIterable(parameters.leaves, parameters.complete, named=call.name == "items")
 
 
 @before_methods(Sequence)
@@ -185,10 +185,10 @@ def make_list(run: Run, call: Call) -> Value:
     if not call.args:
         return Sequence(kind, [], False, run.symbolic)
     value = call.args[0][0]
-    if isinstance(value, Params):
+    if isinstance(value, ParameterIterable):
         go_through(run, value, call.site)
-        held = Params(value.leaves, value.complete, value.named)
-        held.half, held.wholes = value.half, value.wholes
+        held = ParameterIterable(value.leaves, value.complete, value.named)
+        held.selection, held.whole_networks = value.selection, value.whole_networks
         return held
     items, element = iterate(run, value, call.args[0][1])
     if items is None:
@@ -196,13 +196,13 @@ def make_list(run: Run, call: Call) -> Value:
             return Sequence(kind, list(value.items), True)
         return value if isinstance(value, Unknown) else Sequence(kind, [element(0)], True)
     if any(isinstance(i, SummaryTensor) for i in items):
-        return Params(leaves_of(Sequence("list", items))[0])
+        return ParameterIterable(leaves_of(Sequence("list", items))[0])
     return Sequence(kind, list(items))
 
 
 @function("builtins.dict", "collections.OrderedDict")
 def make_dict(run: Run, call: Call) -> Value:
-    if call.args and isinstance(call.args[0][0], Params) and call.args[0][0].named:
+    if call.args and isinstance(call.args[0][0], ParameterIterable) and call.args[0][0].named:
         return call.args[0][0]
     result = Mapping({})
     for value, _ in call.args:
@@ -238,8 +238,8 @@ def make_record(run: Run, call: Call) -> Value:
 @function("collections.defaultdict")
 def make_defaultdict(run: Run, call: Call) -> Value:
     first = call.args[0][0] if call.args else NONE
-    if isinstance(first, External) and first.name == "builtins.list":
-        return Lists({}, loops=run.symbolic)
+    if isinstance(first, ImportedName) and first.name == "builtins.list":
+        return DefaultDictOfLists({}, loops=run.symbolic)
     return Mapping({}, True)
 
 

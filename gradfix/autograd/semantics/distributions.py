@@ -7,7 +7,7 @@ from gradfix.autograd.graph import Edge
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import method, package
 from gradfix.autograd.semantics.operations import operands_of, record
-from gradfix.autograd.values import Tensor, Unknown, Value, data
+from gradfix.autograd.values import Tensor, Unknown, Value, graphless_value
 
 
 class Distribution(Unknown):
@@ -31,7 +31,7 @@ def make_distribution(run: Run, call: Call) -> Value:
 @method(Distribution, "sample", "sample_n")
 def _drawn(run: Run, value: Distribution, call: Call) -> Value:
     """What is drawn without a graph."""
-    return data(call.name)
+    return graphless_value(call.name)
 
 
 @method(Distribution, "log_prob", "entropy", "rsample", "cdf", "icdf")
@@ -40,7 +40,7 @@ def _density(run: Run, value: Distribution, call: Call) -> Value | None:
     if value.node is None:
         return None
     made = run.node(call.name, call.site)
-    made.saves = None
+    made.raises_when_freed = None
     operands = [o for v, e in [(value, call.receiver), *call.args] for o in operands_of(v, e)]
     made.edges = tuple(Edge(o.node, o.requires is True, o.expression) for o in operands if o.node is not None)
     return Tensor(made, value.requires)

@@ -16,27 +16,27 @@ from gradfix.autograd.semantics.optimizers import AVERAGES, OPTIMIZERS, follower
 from gradfix.autograd.semantics.unknown import call_unknown
 from gradfix.autograd.values import (
     Array,
-    External,
+    ImportedName,
     Module,
-    Params,
+    ParameterIterable,
     SummaryTensor,
     Unknown,
     Value,
-    data,
+    graphless_value,
     hides_graph,
     tensors_in,
 )
 
 
-@called(External)
-def _call_external(run: Run, value: External, call: Call) -> Value:
+@called(ImportedName)
+def _call_external(run: Run, value: ImportedName, call: Call) -> Value:
     return call_external(run, Call(call.args, call.keywords, call.site, call.discarded, value.name))
 
 
-@other_methods(External)
+@other_methods(ImportedName)
 def _external_member(
     run: Run,
-    base: External,
+    base: ImportedName,
     call: Call,
 ) -> Value:
     return call_external(
@@ -44,14 +44,14 @@ def _external_member(
     )
 
 
-def starred(run: Run, name: str) -> External | None:
+def starred(run: Run, name: str) -> ImportedName | None:
     """What an unbound name stands for after ``from module import *``, where the model knows of it."""
     if not run.starred:
         return None
     for module in run.starred:
         full = canonical(f"{module}.{name}")
         if known(full):
-            return External(full)
+            return ImportedName(full)
     return None
 
 
@@ -68,7 +68,7 @@ def call_external(run: Run, call: Call) -> Value:
         if last in WEIGHT_NORMS:
             run.remade.update(leaves_of(first)[0])
         return first
-    if (isinstance(first, (Params, SummaryTensor)) and last[:1].isupper()) or last in OPTIMIZERS:
+    if (isinstance(first, (ParameterIterable, SummaryTensor)) and last[:1].isupper()) or last in OPTIMIZERS:
         return make_optimizer(run, last, call)
     if last == "deepcopy" and first is not None:
         return deep_copy(first)
@@ -121,10 +121,10 @@ def _harmless(run: Run, last: str, call: Call) -> Value:
         return made
     if name in ARRAYS:
         kind = call.argument("dtype", ARRAYS[name])
-        if kind is None or (isinstance(kind, External) and "object" not in kind.name):
+        if kind is None or (isinstance(kind, ImportedName) and "object" not in kind.name):
             return Array(last)
     if root == "numpy" and not any(hides_graph(value) or tensors_in(value) for value in call.values):
-        return data(last, *call.values)
+        return graphless_value(last, *call.values)
     result = Unknown(last)
     # A logger, a progress bar, a plot: what is done with it only tells.
     result.harmless = root in ("logging", "wandb", "tensorboardX", "visdom", "tqdm", "argparse") or last in (

@@ -23,22 +23,22 @@ from gradfix.autograd.semantics.unknown import call_unknown
 from gradfix.autograd.values import (
     NONE,
     Class,
-    External,
     Frame,
     Function,
     GradMode,
+    ImportedName,
     Instance,
     Mapping,
     Method,
     Module,
     Namespace,
-    Params,
+    ParameterIterable,
     Partial,
+    PendingGenerator,
     Property,
     Sequence,
-    Static,
+    StaticOrClassMethod,
     SummaryTensor,
-    Suspended,
     Tensor,
     Unknown,
     Value,
@@ -50,8 +50,8 @@ def _call_function(run: Run, value: Function, call: Call) -> Value:
     return call_function(run, value, call)
 
 
-@called(Static)
-def _call_static(run: Run, value: Static, call: Call) -> Value:
+@called(StaticOrClassMethod)
+def _call_static(run: Run, value: StaticOrClassMethod, call: Call) -> Value:
     return call_function(run, value.function, call)
 
 
@@ -197,11 +197,11 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         return result
     generator = run.relevance.generator(definition)
     if generator and not function.context and run.relevance.differentiates(definition):
-        return Suspended(definition, frame)  # entered when it is iterated
+        return PendingGenerator(definition, frame)  # entered when it is iterated
     run.entered.add(definition)
     if generator:
         if function.context:
-            return Suspended(definition, frame)
+            return PendingGenerator(definition, frame)
         return _yielded_parameters(run, definition, frame) or Unknown("generator")
     if function.mode is not None:
         run.grad_enabled = function.mode.enabled
@@ -211,7 +211,7 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
     if run.current_call is None:
         run.stack = (*stack, (call.site, args))
     try:
-        flow = run.block(definition.body, frame)
+        flow = run.execute_block(definition.body, frame)
     finally:
         run.depth -= 1
         run.active.pop()
@@ -228,7 +228,7 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
     return value
 
 
-def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Params | None:
+def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> ParameterIterable | None:
     """The parameters that a generator of the project yields, where it yields nothing else.
 
     ``for module in self.modules(): for p in module.parameters(): yield p``, the groups of an optimizer. It is
@@ -244,7 +244,7 @@ def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Params |
     run.depth += 1
     run.active.append((definition, None))
     try:
-        run.block(definition.body, frame)
+        run.execute_block(definition.body, frame)
     finally:
         del run.yielding[frame]
         run.depth -= 1
@@ -255,7 +255,7 @@ def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Params |
     # Who picks by name or by kind leaves some to others.
     complete = all(isinstance(test, ast.Attribute) and test.attr == "requires_grad" for test in tests)
     for value, unknown_loops in found:
-        if not isinstance(value, (SummaryTensor, Params, Tensor)) or (
+        if not isinstance(value, (SummaryTensor, ParameterIterable, Tensor)) or (
             isinstance(value, SummaryTensor) and value.view
         ):
             return None
@@ -263,7 +263,7 @@ def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Params |
         leaves.update(dict.fromkeys(held))
         # A loop over the parameters of a network is one, in a loop over its parts none may be left out.
         complete = complete and known and unknown_loops <= isinstance(value, SummaryTensor)
-    return Params(list(leaves), complete) if leaves else None
+    return ParameterIterable(list(leaves), complete) if leaves else None
 
 
 def bind(
@@ -334,17 +334,17 @@ def decorate(run: Run, function: Value, decorator: ast.expr, frame: Frame) -> Va
         return function
     if isinstance(value, GradMode):
         return function.within(value)
-    if isinstance(value, External):
+    if isinstance(value, ImportedName):
         if value.name == "builtins.property" or value.name.endswith("cached_property"):
             return Property(function)
         if value.name in ("builtins.staticmethod", "builtins.classmethod"):
-            return Static(function, value.name.endswith("classmethod"))
+            return StaticOrClassMethod(function, value.name.endswith("classmethod"))
         if value.name in GRAD_CONTEXTS:
             return function.within(GradMode(GRAD_CONTEXTS[value.name]))
         if value.name in ("contextlib.contextmanager", "contextlib.asynccontextmanager"):
             function.context = True
     made_by = value.cls if isinstance(value, Instance) else value
-    if isinstance(made_by, (Function, Suspended, Class)) and _sets_mode(made_by.node):
+    if isinstance(made_by, (Function, PendingGenerator, Class)) and _sets_mode(made_by.node):
         return function.within(GradMode(None))
     return function
 

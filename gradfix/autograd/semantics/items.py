@@ -27,10 +27,10 @@ from gradfix.autograd.values import (
     Array,
     Attributes,
     Const,
-    External,
     Frame,
-    Index,
+    ImportedName,
     Instance,
+    IterationNumber,
     LazyIterable,
     Mapping,
     Module,
@@ -39,7 +39,7 @@ from gradfix.autograd.values import (
     Tensor,
     Unknown,
     Value,
-    data,
+    graphless_value,
     graphs_in,
     hides_graph,
     tensors_in,
@@ -62,7 +62,7 @@ def _constant_item(run: Run, value: Const, index: Value, expression: ast.expr, s
 def _sequence_item(
     run: Run, value: Sequence, index: Value, expression: ast.expr, site: ast.AST | None
 ) -> Value:
-    if value.items and isinstance(index, Index):
+    if value.items and isinstance(index, IterationNumber):
         # As if the loop that counts went over the items themselves.
         place = _place(index)
         if place is not None:
@@ -79,7 +79,7 @@ def _sequence_item(
 
 
 @items_of(LazyIterable)
-def _part_of_iteration(
+def _lazy_item(
     run: Run, value: LazyIterable, index: Value, expression: ast.expr, site: ast.AST | None
 ) -> Value:
     return one_of(run, [*tensors_in(value)], expression, site or expression)
@@ -123,7 +123,7 @@ def _tensor_item(run: Run, value: Tensor, index: Value, expression: ast.expr, si
 
 @items_of(Module)
 def _module_item(run: Run, value: Module, index: Value, expression: ast.expr, site: ast.AST | None) -> Value:
-    if value.items and isinstance(index, Index):
+    if value.items and isinstance(index, IterationNumber):
         # As if the loop that counts went over the items themselves.
         place = _place(index)
         if place is not None:
@@ -170,7 +170,7 @@ def _held_item(
 ) -> Value:
     if isinstance(index, Const) and isinstance(index.value, str):
         return attribute(run, value.holder, index.value, site or expression)
-    if isinstance(value.holder, External):
+    if isinstance(value.holder, ImportedName):
         # Whichever it is, it is of that library.
         return member(value.holder.name, "item")
     return Unknown("item")
@@ -188,7 +188,7 @@ def part(run: Run, value: Unknown, name: str, site: ast.AST | None) -> Value:
     child = run.part_of(value, name)
     if value.node is not None:
         node = run.node(name, site or value.node.site)
-        node.saves = None
+        node.raises_when_freed = None
         node.edges = (Edge(value.node, False, None),)
         node.leaves = tuple((leaf, sure, None) for leaf, sure, _ in value.node.leaves)
         child.node, child.requires = node, None
@@ -196,7 +196,7 @@ def part(run: Run, value: Unknown, name: str, site: ast.AST | None) -> Value:
     return child
 
 
-def _place(index: Index) -> int | None:
+def _place(index: IterationNumber) -> int | None:
     """The number that an index has in this iteration, if it is one that counts."""
     return int(index.number) if index.counts and index.number == int(index.number) else None
 
@@ -236,7 +236,7 @@ def one_of(run: Run, items: list[Value], expression: ast.expr, site: ast.AST) ->
     chosen = Unknown("item")
     if nodes:
         node = run.node("item", site)
-        node.saves = None
+        node.raises_when_freed = None
         node.edges = tuple(Edge(one, False, expression) for one in dict.fromkeys(nodes))
         chosen.node, chosen.requires = node, None
     elif items:
@@ -312,7 +312,11 @@ def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value
         return part(run, value, "[:]", node)
     if isinstance(value, Const) and isinstance(value.value, str):
         return Const(value.value[slice(*parts)]) if not unknown_bound else Unknown()
-    return data("slice", value) if isinstance(value, Unknown) and value.graphless else Unknown("slice")
+    return (
+        graphless_value("slice", value)
+        if isinstance(value, Unknown) and value.graphless
+        else Unknown("slice")
+    )
 
 
 def is_key(index: Value) -> bool:
@@ -341,7 +345,7 @@ def keyed(run: Run, holder: Value, index: Value, frame: Frame) -> Value:
         if holder.storage.version:
             for node in run.nodes:
                 node.saved = tuple(saved for saved in node.saved if saved[0] is not holder.storage)
-                node.named = ()
+                node.saved_expressions = ()
     at: Frame | None = frame
     while at is not None and not at.shared:
         for name in [name for name, value in at.variables.items() if value is holder]:
@@ -362,7 +366,7 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         table = operators.method("setitem.int_or_slice")
         node, requires, saves = record(run, "setitem", target, slots, table)
         if node is not None:
-            node.saves = True  # an item is a view: see _changed_in_place
+            node.raises_when_freed = True  # an item is a view: see _changed_in_place
         elif run.grad_enabled is not False and hides_graph(value):
             may_require(holder)
         if not (node is None and holder is value):
@@ -376,7 +380,7 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         write_to_all(run, holder, target, nothing, graphs_of(value) if holder.view == "" else ())
         return
     if isinstance(holder, Array):
-        cut = run.cut(value, target) if isinstance(value, (Tensor, Unknown)) else None
+        cut = run.graph_end(value, target) if isinstance(value, (Tensor, Unknown)) else None
         holder.lost = holder.lost or cut
         return
     if isinstance(holder, Unknown):
@@ -399,7 +403,12 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
             if -len(holder.items) <= index.value < len(holder.items):
                 holder.items[index.value] = value
                 return
-        if isinstance(index, Index) and holder.items and not holder.open and _place(index) is not None:
+        if (
+            isinstance(index, IterationNumber)
+            and holder.items
+            and not holder.open
+            and _place(index) is not None
+        ):
             holder.items[_place(index) % len(holder.items)] = value  # type: ignore[operator]
             return
         put_somewhere(run, holder, value, target)

@@ -18,14 +18,14 @@ from gradfix.autograd.values import (
     LazyIterable,
     Mapping,
     Module,
-    Params,
+    ParameterIterable,
+    PendingGenerator,
     Sequence,
     SummaryTensor,
-    Suspended,
     Tensor,
     Unknown,
     Value,
-    data,
+    graphless_value,
     tensors_in,
 )
 
@@ -52,13 +52,13 @@ def _iterate_sequence(run: Run, value: Sequence, site: ast.expr | None) -> Itera
 def _iterate_mapping(run: Run, value: Mapping, site: ast.expr | None) -> Iterated:
     if not value.open:
         return [Const(k) for k in value.items], lambda k: NONE
-    return None, lambda k: data("key")
+    return None, lambda k: graphless_value("key")
 
 
-@iterated(Params)
-def _iterate_parameters(run: Run, value: Params, site: ast.expr | None) -> Iterated:
+@iterated(ParameterIterable)
+def _iterate_parameters(run: Run, value: ParameterIterable, site: ast.expr | None) -> Iterated:
     if value.named:
-        return [Sequence("tuple", [data("name"), SummaryTensor(value.leaves)])], lambda k: NONE
+        return [Sequence("tuple", [graphless_value("name"), SummaryTensor(value.leaves)])], lambda k: NONE
     return [SummaryTensor(value.leaves)], lambda k: NONE
 
 
@@ -97,12 +97,12 @@ def _iterate_unknown(run: Run, value: Unknown, site: ast.expr | None) -> Iterate
     if value.node is not None:
         return None, lambda k: part(run, value, f"[{k}]", site)
     if value.graphless:
-        return None, lambda k: data(EACH, value)
+        return None, lambda k: graphless_value(EACH, value)
     return None, lambda k: made_by(Unknown(EACH), value, [])
 
 
 @iterated(LazyIterable)
-def _iterate_iteration(run: Run, value: LazyIterable, site: ast.expr | None) -> Iterated:
+def _iterate_lazy(run: Run, value: LazyIterable, site: ast.expr | None) -> Iterated:
     if value.kind == "range":
         origin = value.start or 0
         return None, numbered(origin)
@@ -112,11 +112,13 @@ def _iterate_iteration(run: Run, value: LazyIterable, site: ast.expr | None) -> 
         if items is not None and value.start is not None:
             start = value.start
             return [
-                Sequence("tuple", [data("index") if is_summary(item_) else Const(start + k), item_])
+                Sequence(
+                    "tuple", [graphless_value("index") if is_summary(item_) else Const(start + k), item_]
+                )
                 for k, item_ in enumerate(items)
             ], lambda k: NONE
         if value.start is None:
-            return None, lambda k: Sequence("tuple", [data("index"), element(k)])
+            return None, lambda k: Sequence("tuple", [graphless_value("index"), element(k)])
         number = numbered(value.start)
         return None, lambda k: Sequence("tuple", [number(k), element(k)])
     if value.kind == "zip":
@@ -152,22 +154,22 @@ EACH = "each item"
 """The label of what a loop takes out of something unknown."""
 
 
-class Made(NamedTuple):
+class GeneratorLoop(NamedTuple):
     """What a loop goes over where that is a generator of the project."""
 
-    call: Suspended
+    call: PendingGenerator
     item: Callable[[Value], Value]
     """What the loop is handed of what is yielded."""
 
 
-def generator(iterable: Value) -> Made | None:
+def generator(iterable: Value) -> GeneratorLoop | None:
     """The generator behind something to go over, also in ``enumerate``."""
-    if isinstance(iterable, Suspended):
-        return Made(iterable, lambda value: value)
+    if isinstance(iterable, PendingGenerator):
+        return GeneratorLoop(iterable, lambda value: value)
     if isinstance(iterable, LazyIterable) and iterable.kind == "enumerate":
         (part,) = iterable.parts
-        if isinstance(part, Suspended):
-            return Made(part, lambda value: Sequence("tuple", [data("index"), value]))
+        if isinstance(part, PendingGenerator):
+            return GeneratorLoop(part, lambda value: Sequence("tuple", [graphless_value("index"), value]))
     return None
 
 

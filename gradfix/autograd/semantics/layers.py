@@ -52,7 +52,7 @@ from gradfix.autograd.values import (
     Instance,
     Mapping,
     Module,
-    Params,
+    ParameterIterable,
     Sequence,
     Tensor,
     Unknown,
@@ -190,7 +190,7 @@ def _block_forward(run: Run, module: Module, leaf: Leaf | None, call: Call) -> V
     recorded, requires, _ = record(run, module.label, call.site, slots, None)
     result = Unknown(module.label)
     if recorded is not None:
-        recorded.saves = True if requires and leaf is not None and leaf.requires else None
+        recorded.raises_when_freed = True if requires and leaf is not None and leaf.requires else None
         recorded.opaque = not keeps_nothing(module)
         if leaf is not None and leaf.requires is True:
             recorded.saved += ((leaf.storage, leaf.storage.version, leaf),)
@@ -200,8 +200,8 @@ def _block_forward(run: Run, module: Module, leaf: Leaf | None, call: Call) -> V
 
 @method(Module, "parameters", "named_parameters")
 def _parameters(run: Run, module: Module, call: Call) -> Value:
-    found = Params(module_leaves(module), True, call.name == "named_parameters", call.site)
-    found.wholes = None if call.args or call.keywords else (tuple(found.leaves),)
+    found = ParameterIterable(module_leaves(module), True, call.name == "named_parameters", call.site)
+    found.whole_networks = None if call.args or call.keywords else (tuple(found.leaves),)
     return found
 
 
@@ -370,7 +370,7 @@ def make_module(run: Run, name: str, last: str, call: Call) -> Value:
                 module.items += list(value.items.values())
                 module.attributes.update({k: v for k, v in value.items.items() if isinstance(k, str)})
                 unknown_items = value.open
-            elif isinstance(value, (Sequence, Params)) or not isinstance(
+            elif isinstance(value, (Sequence, ParameterIterable)) or not isinstance(
                 value, (Module, Unknown, Function, Class)
             ):
                 items, element = iterate(run, value, None)
@@ -449,8 +449,8 @@ def deep_copy(value: Value, copies: dict[Module, Module] | None = None) -> Value
         return Tensor.of_leaf(leaf)
     if isinstance(value, Unknown) and value.leaf is not None:
         made = Unknown(value.label)
-        made.block().requires = value.leaf.requires
-        made.block().copied = True
+        made.parameter_block().requires = value.leaf.requires
+        made.parameter_block().copied = True
         return made
     if isinstance(value, (Instance, Unknown)):
         return Unknown("copy")

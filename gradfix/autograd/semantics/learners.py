@@ -11,7 +11,7 @@ import ast
 
 from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.engine import hand_over
-from gradfix.autograd.graph import Edge, Tri, reach
+from gradfix.autograd.graph import Edge, Tri, reachable_nodes
 from gradfix.autograd.parameters import module_leaves
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import (
@@ -50,7 +50,7 @@ def call_learner(run: Run, value: Learner, call: Call) -> Value:
     recorded, requires, _ = record(run, "learner", call.site, [operands, weights], None)
     result = Unknown("learner")
     if recorded is not None:
-        recorded.saves = True if requires else None
+        recorded.raises_when_freed = True if requires else None
         if value.adapted is not None:
             recorded.edges += (Edge(value.adapted, True, None),)
         result.node, result.requires = recorded, requires
@@ -76,7 +76,7 @@ def make_learner(run: Run, call: Call) -> Value:
     if isinstance(model, Module):
         leaves = module_leaves(model)
     elif isinstance(model, Unknown):
-        leaves = [model.block(call.site)]
+        leaves = [model.parameter_block(call.site)]
     else:
         return Unknown("learner")
     return Learner(model, leaves, flag(call.argument("first_order", 2), False))
@@ -130,11 +130,11 @@ def _adapt(run: Run, learner: Learner, loss: Value | None, first_order: Tri, nod
         return
     roots = [t.node for t in tensors_in(loss) if t.node is not None] if loss is not None else []
     if first_order is not False:
-        for reached in reach([(root, True) for root in roots]):
+        for reached in reachable_nodes([(root, True) for root in roots]):
             reached.maybe_freed = True
     hand_over(run, [learner] if loss is None else [learner, loss], node)
     made = run.node("adapt", node)
-    made.saves = None
+    made.raises_when_freed = None
     if first_order is not True:
         made.edges = tuple(Edge(root, first_order is False, None) for root in roots)
     if learner.adapted is not None:

@@ -6,7 +6,7 @@ import ast
 import builtins
 from functools import lru_cache
 
-from gradfix.autograd.values import External
+from gradfix.autograd.values import ImportedName
 
 BUILTINS = frozenset(dir(builtins))
 
@@ -41,9 +41,9 @@ def canonical(name: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def member(package: str, name: str) -> External:
+def member(package: str, name: str) -> ImportedName:
     """What a package from outside calls ``name``."""
-    return External(canonical(f"{package}.{name}"))
+    return ImportedName(canonical(f"{package}.{name}"))
 
 
 FUNCTION = "torch.autograd.Function"

@@ -12,7 +12,17 @@ from gradfix.autograd.semantics.libraries import HARMLESS, NETWORKS
 from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
 from gradfix.autograd.semantics.processes import PROCESSES, start
 from gradfix.autograd.semantics.unknown import LOGGING, call_unknown, is_logging
-from gradfix.autograd.values import NONE, Class, Function, Instance, Module, Static, Super, Unknown, Value
+from gradfix.autograd.values import (
+    NONE,
+    Class,
+    Function,
+    Instance,
+    Module,
+    StaticOrClassMethod,
+    Super,
+    Unknown,
+    Value,
+)
 
 
 @other_methods(Instance)
@@ -53,7 +63,7 @@ def _class_method(
     found = base.lookup(call.name)
     if isinstance(found, Function):
         return call_value(run, found, Call(call.args, call.keywords, call.site))
-    if isinstance(found, Static):
+    if isinstance(found, StaticOrClassMethod):
         target = found.function.bind(base) if found.of_class else found.function
         return call_value(run, target, Call(call.args, call.keywords, call.site))
     return call_unknown(run, Unknown(call.name), call)

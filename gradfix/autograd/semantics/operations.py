@@ -13,7 +13,17 @@ from typing import Literal
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Call, Keywords
 from gradfix.autograd.engine import change_gradients, move_by_hand
-from gradfix.autograd.graph import Change, Cut, Edge, Failure, Leaf, ModuleCall, Node, Storage, Tri
+from gradfix.autograd.graph import (
+    Edge,
+    Failure,
+    GraphEnd,
+    InPlaceChange,
+    Leaf,
+    ModuleCall,
+    Node,
+    Storage,
+    Tri,
+)
 from gradfix.autograd.operators import OUT, Operator
 from gradfix.autograd.run import Run, Uncaught
 from gradfix.autograd.values import (
@@ -21,7 +31,7 @@ from gradfix.autograd.values import (
     Const,
     Module,
     Optimizer,
-    Params,
+    ParameterIterable,
     Scaler,
     Sequence,
     SummaryTensor,
@@ -80,7 +90,7 @@ def operands_of(value: Value, expression: ast.expr | None) -> list[Operand]:
         return [Operand(value, expression)]
     if isinstance(value, SummaryTensor):
         return [Operand(leaf, expression) for leaf in value.leaves] if value.view == "" else []
-    if isinstance(value, Params):
+    if isinstance(value, ParameterIterable):
         return [Operand(leaf, expression) for leaf in value.leaves]
     return [Operand(t, expression) for t in tensors_in(value)]
 
@@ -119,7 +129,7 @@ def record(
         requires, low = None, 0
     node = run.node(op, site)
     if table is None:
-        node.saves = None
+        node.raises_when_freed = None
         saved = 0
     else:
         if not high & table.gradients:
@@ -128,7 +138,7 @@ def record(
             requires = None
         certain = table.saves(low, given) if low else 0
         saved = certain if low == high else certain & table.saves(high, given)
-        node.saves = True if certain else (None if table.may_save(high, given) else False)
+        node.raises_when_freed = True if certain else (None if table.may_save(high, given) else False)
     edges: list[Edge] = []
     leaves: list[tuple[Leaf, bool, ast.expr | None]] = []
     kept: list[tuple[Storage, int, Leaf | None]] = []
@@ -149,7 +159,7 @@ def record(
                 kept.append((operand.storage, operand.storage.version, operand.leaf))
                 named.append(operand.expression)
     node.edges, node.leaves, node.saved = tuple(edges), tuple(leaves), tuple(kept)
-    node.named, node.fixed = tuple(named), tuple(fixed)
+    node.saved_expressions, node.data_operands = tuple(named), tuple(fixed)
     return node, requires, bool(saved & OUT)
 
 
@@ -178,7 +188,7 @@ def _graphless(table: Operator, args: list[Argument], keywords: Keywords) -> boo
     return vague
 
 
-def lost_in_call(args: list[Argument], keywords: Keywords) -> Cut | None:
+def lost_in_call(args: list[Argument], keywords: Keywords) -> GraphEnd | None:
     """Where something that a call is given has lost a graph."""
     return lost_in(value for value, _ in [*args, *keywords.values()])
 
@@ -219,7 +229,7 @@ def apply(
         vague = _graphless(table, args, keywords)
         if vague is not None:
             requires: Tri = None if vague and run.grad_enabled is not False else False
-            lost = lost_in_call(args, keywords) if run.cuts and not vague else None
+            lost = lost_in_call(args, keywords) if run.graphs_ended and not vague else None
 
             def plain(differentiable: bool) -> Tensor:
                 tensor = Tensor(None, requires if differentiable else False)
@@ -282,7 +292,7 @@ def apply(
     node, requires, saves_result = record(run, table.name, site, slots, table, given=present)
     if node is not None and len(args) == 2 and len(node.edges) == 1:
         place = int(getattr(args[0][0], "node", None) is node.edges[0].node)
-        node.beside = place, args[place][0]
+        node.graphless_operand = place, args[place][0]
     if table.result == "inplace":
         if isinstance(first, SummaryTensor):
             write_to_all(run, first, site, sources=_sources(node, first.leaves))
@@ -306,8 +316,8 @@ def apply(
     if node is None and requires is False:
         ending = next((o for slot in slots for o in slot if o.requires is True), None)
         if ending is not None:
-            lost = run.cut(ending, site)
-        elif run.cuts:
+            lost = run.graph_end(ending, site)
+        elif run.graphs_ended:
             lost = lost_in_call(args, keywords)
             if table.result == "detached" and lost is not None:
                 lost = lost._replace(sites=(*lost.sites, site))
@@ -319,9 +329,9 @@ def apply(
         tensor.lost = lost
         if isinstance(first, Tensor):
             if table.result == "detached":
-                tensor.cut = (first.node, site) if first.node is not None else first.cut
+                tensor.detached_from = (first.node, site) if first.node is not None else first.detached_from
             elif table.result == "view":
-                tensor.cut = first.cut
+                tensor.detached_from = first.detached_from
                 tensor.base, tensor.may_view = first.base or first, first.may_view
                 tensor.base.seen_as(tensor)
                 run.views.append(tensor)
@@ -384,7 +394,7 @@ def changed_in_place(
         tensor.node, tensor.requires = node, requires
         if tensor.base is not None:
             # A change through a view rewrites the history of what it is a view of, and keeps a buffer.
-            node.saves = True
+            node.raises_when_freed = True
             tensor.base.node, tensor.base.requires = node, requires
         for view in (tensor.base or tensor).views:
             view.node, view.requires = node, requires
@@ -395,7 +405,7 @@ def changed_in_place(
 
 def _refuse(
     run: Run,
-    event: Change,
+    event: InPlaceChange,
     kind: Literal["E4", "E5"],
     written: Tensor | SummaryTensor,
     leaves: list[Leaf],
@@ -410,7 +420,7 @@ def _refuse(
     if run.catching:
         return
     event.doubtful = True
-    if run.grad_enabled is not True or run.veiled or not known or run.some:
+    if run.grad_enabled is not True or run.unknown_contexts or not known or run.selects_some:
         return
     if leaves and not any(_surely_asks(run, leaf) for leaf in leaves):
         return
@@ -429,7 +439,7 @@ def _surely_asks(run: Run, leaf: Leaf) -> bool:
     if leaf.requires is not True or leaf in run.remade or leaf in run.thawed:
         return False
     # Of a network that cannot be seen some may be frozen; not all, where an optimizer has it.
-    return not leaf.supposed or (
+    return not leaf.assumed or (
         leaf.created is None and any(leaf in one.state.owned() for one in run.optimizers)
     )
 
@@ -482,7 +492,7 @@ def scaled(run: Run, by: Value, value: Tensor | Unknown, expression: ast.expr, s
     result = simple(run, "mul", [(value, expression), (Tensor(), expression)], site)
     node = result.node if isinstance(result, (Tensor, Unknown)) else None
     if node is not None:
-        node.beside = 1, by
+        node.graphless_operand = 1, by
     if not (isinstance(by, Scaler) and by.enabled is False):
         run.scaled[result] = by
         if node is not None:
@@ -493,7 +503,7 @@ def scaled(run: Run, by: Value, value: Tensor | Unknown, expression: ast.expr, s
 def note_unknown(run: Run, name: str, args: list[Argument], site: ast.AST) -> None:
     """Note that a function of torch is not known, if it is given what may have a graph, or a network."""
     if any(
-        isinstance(value, (Module, Params, SummaryTensor, Optimizer))
+        isinstance(value, (Module, ParameterIterable, SummaryTensor, Optimizer))
         or (isinstance(value, Unknown) and value.leaf is not None)
         or any(operand.requires is not False for operand in operands_of(value, expression))
         for value, expression in args
@@ -526,7 +536,7 @@ def unknown(
     if base is not None:
         if node is None:
             node = run.node(label, site)
-            node.saves = None
+            node.raises_when_freed = None
         node.edges += (Edge(base, certain and carrying == 1, None),)
     if node is not None:
         node.foreign = True
@@ -565,7 +575,7 @@ def write_to_all(
 def may_carry(run: Run, result: Unknown, node: ast.AST) -> None:
     if run.grad_enabled is not False:
         result.node = run.node(result.label, node)
-        result.node.saves = None
+        result.node.raises_when_freed = None
         result.node.opaque = True
         result.requires = None
 

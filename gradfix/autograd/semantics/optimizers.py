@@ -6,7 +6,7 @@ import ast
 
 from gradfix.autograd.arguments import Argument, Call, flag, to_none
 from gradfix.autograd.engine import step, zero_grad
-from gradfix.autograd.graph import NonLeaf, OptimizerState, Overlap
+from gradfix.autograd.graph import DuplicateParameters, NonLeaf, OptimizerState
 from gradfix.autograd.parameters import go_through, leaves_of, wholes_of
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
@@ -25,7 +25,7 @@ from gradfix.autograd.values import (
     Method,
     Module,
     Optimizer,
-    Params,
+    ParameterIterable,
     Partial,
     Sequence,
     Tensor,
@@ -37,7 +37,9 @@ from gradfix.autograd.values import (
 @attributes_of(Optimizer)
 def _optimizer_attribute(run: Run, value: Optimizer, name: str, node: ast.AST) -> Value:
     if name == "param_groups":
-        group = Mapping({"params": Params(list(value.state.leaves), value.state.groups_known)}, True)
+        group = Mapping(
+            {"params": ParameterIterable(list(value.state.leaves), value.state.groups_known)}, True
+        )
         return Sequence("list", [group])
     return Method(value, name)
 
@@ -145,15 +147,15 @@ def make_optimizer(run: Run, last: str, call: Call) -> Optimizer:
         go_through(run, given, call.site, optimizer=True)
         if isinstance(given, Unknown):
             state.groups_known = False
-        state.wholes = wholes_of(given)
+        state.whole_networks = wholes_of(given)
         _note_overlap(run, state, given, call)
         for tensor, named in _listed(given, call):
             if tensor.leaf is None and tensor.node is not None and tensor.requires is True:
-                where = run.home(call.site), run.loops, run.next_serial()
+                where = run.site_in_file(call.site), run.loops, run.next_serial()
                 run.events.append(NonLeaf(*where, tensor.node, named, True))
     for other in run.optimizers:
         if other.state.created is call.site and other.state.leaves == state.leaves and state.leaves:
-            state.like = other.state.like
+            state.original = other.state.original
             break
     fused = call.keywords.get("fused")
     state.fused = fused is not None and flag(fused[0], False) is not False
@@ -174,7 +176,7 @@ def _listed(given: Value, call: Call) -> list[tuple[Tensor, ast.expr]]:
 
 def _note_overlap(run: Run, state: OptimizerState, given: Value, call: Call) -> None:
     """Note a network whose parameters an optimizer is given twice."""
-    wholes = [{leaf for top in whole for leaf in top.family()} for whole in state.wholes or ()]
+    wholes = [{leaf for top in whole for leaf in top.family()} for whole in state.whole_networks or ()]
     groups: list[int] = []
     if isinstance(given, Sequence):
         for number, group in enumerate(given.items):
@@ -184,7 +186,9 @@ def _note_overlap(run: Run, state: OptimizerState, given: Value, call: Call) -> 
         if first is not None:
             grouped = len(groups) == len(wholes) and groups[first] != groups[second]
             grouped = grouped and isinstance(given, Sequence) and isinstance(given.items[0], Mapping)
-            event = Overlap(run.home(call.site), run.loops, run.next_serial(), state, first, second, grouped)
+            event = DuplicateParameters(
+                run.site_in_file(call.site), run.loops, run.next_serial(), state, first, second, grouped
+            )
             event.calls = tuple(site for site, _ in run.stack)
             run.events.append(event)
             return

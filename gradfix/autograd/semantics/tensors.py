@@ -34,7 +34,7 @@ from gradfix.autograd.values import (
     Tensor,
     Unknown,
     Value,
-    data,
+    graphless_value,
 )
 
 
@@ -43,7 +43,7 @@ def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Valu
     if name in ("grad", "_grad"):
         run.grad_reads.append((run.next_serial(), value.leaf))
         if value.leaf is None and value.node is not None and isinstance(node, ast.Attribute):
-            where = run.home(node), run.loops, run.next_serial()
+            where = run.site_in_file(node), run.loops, run.next_serial()
             run.events.append(NonLeaf(*where, value.node, node.value, False))
         return SummaryTensor([value.leaf], "grad", True) if value.leaf is not None else Unknown("grad")
     if name == "data":
@@ -51,12 +51,12 @@ def _tensor_attribute(run: Run, value: Tensor, name: str, node: ast.AST) -> Valu
         if value.leaf is not None:
             return SummaryTensor([value.leaf], "data")
         cut = Tensor()
-        cut.lost = run.cut(value, node)
+        cut.lost = run.graph_end(value, node)
         return cut
     if name == "requires_grad":
-        return data("requires_grad") if value.requires is None else Const(value.requires)
+        return graphless_value("requires_grad") if value.requires is None else Const(value.requires)
     if name in TENSOR_DATA:
-        return data(name)
+        return graphless_value(name)
     table = operators.attribute(name)
     if table is not None and isinstance(node, ast.Attribute):
         # What has the attribute is no argument: it has a name alone.
@@ -76,9 +76,9 @@ def _summary_attribute(run: Run, value: SummaryTensor, name: str, node: ast.AST)
     if name == "requires_grad":
         flags = {leaf.requires for leaf in value.leaves}
         flag = flags.pop() if len(flags) == 1 else None
-        return data(name) if flag is None else Const(flag)
+        return graphless_value(name) if flag is None else Const(flag)
     if name in TENSOR_DATA:
-        return data(name)
+        return graphless_value(name)
     return Method(value, name)
 
 
@@ -115,9 +115,9 @@ def _tensor_itself(run: Run, tensor: Tensor, call: Call) -> Value:
 
 @method(Tensor, *PLAIN)
 def _no_graph(run: Run, tensor: Tensor, call: Call) -> Value:
-    number = data(call.name)
+    number = graphless_value(call.name)
     if call.name in OWN:
-        number.lost = run.cut(tensor, call.site)
+        number.lost = run.graph_end(tensor, call.site)
     return number
 
 
@@ -183,7 +183,7 @@ def _converted(run: Run, base: Tensor, call: Call) -> Tensor:
     """A copy in another precision; the conversion saves nothing."""
     if run.grad_enabled is False:
         cut = Tensor()
-        cut.lost = run.cut(base, call.site)
+        cut.lost = run.graph_end(base, call.site)
         return cut
     if base.leaf is None:
         copy = Tensor(base.node, base.requires)
@@ -210,7 +210,7 @@ def _gradient_method(run: Run, each: SummaryTensor, call: Call) -> Value | None:
         nothing = call.name in ("fill_", "mul_") and isinstance(by, Const) and by.value == 0
         change_gradients(run, each, call.site, emptied=nothing or call.name == "zero_")
     if call.name in NUMBERS:
-        return data(call.name)
+        return graphless_value(call.name)
     graph = [o for v, e in call.given for o in operands_of(v, e)]
     if call.name.endswith("_") or all(o.requires is False for o in graph):
         return SummaryTensor(each.leaves, "grad")

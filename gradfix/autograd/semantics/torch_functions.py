@@ -6,7 +6,7 @@ import ast
 
 from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.engine import backward, differentiate
-from gradfix.autograd.graph import Checkpoint, Leaf, Tri
+from gradfix.autograd.graph import Leaf, ReentrantCheckpoint, Tri
 from gradfix.autograd.parameters import leaves_of, module_leaves
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.adjusting import make_schedule
@@ -26,7 +26,7 @@ from gradfix.autograd.values import (
     Tensor,
     Unknown,
     Value,
-    data,
+    graphless_value,
     lost_in,
     tensors_in,
 )
@@ -71,7 +71,7 @@ def _initialise(run: Run, call: Call) -> Value:
 @function("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 def _loader(run: Run, call: Call) -> Value | None:
     """Batches come as they were stored: none has a graph."""
-    return None if any(isinstance(value, Module) for value in call.values) else data("DataLoader")
+    return None if any(isinstance(value, Module) for value in call.values) else graphless_value("DataLoader")
 
 
 @function("torch.manual_seed")
@@ -132,8 +132,8 @@ def _created(run: Run, call: Call) -> Tensor:
     tensor = Tensor()
     made_of = [tensor for value in call.values for tensor in tensors_in(value)]
     ending = next((one for one in made_of if one.requires is True), None)
-    tensor.lost = run.cut(ending, call.site) if ending is not None else None
-    if ending is None and run.cuts and (lost := lost_in(call.values)) is not None:
+    tensor.lost = run.graph_end(ending, call.site) if ending is not None else None
+    if ending is None and run.graphs_ended and (lost := lost_in(call.values)) is not None:
         tensor.lost = lost._replace(sites=(*lost.sites, call.site))
     of = call.args[0][0] if call.args else NONE
     if (
@@ -141,8 +141,8 @@ def _created(run: Run, call: Call) -> Tensor:
         and not isinstance(of, Tensor)
         and not (ending is None and of.__class__ is Unknown)
     ):
-        alone = tensor.lost.listed is not None and _lists_losses(of)
-        tensor.lost = tensor.lost._replace(listed=alone or None)
+        alone = tensor.lost.from_list is not None and _lists_losses(of)
+        tensor.lost = tensor.lost._replace(from_list=alone or None)
     if wanted is not False:
         leaf = Leaf("tensor", wanted, call.site)
         leaf.storage, leaf.lost = tensor.storage, tensor.lost
@@ -204,7 +204,7 @@ def _without_graph(run: Run, value: Value, wanted: Tri, label: str, node: ast.AS
     """A tensor that has the memory of ``value`` and none of its graph; a leaf, if it may require grad."""
     tensor = Tensor()
     if isinstance(value, (Tensor, Unknown)):
-        tensor.lost = run.cut(value, node)
+        tensor.lost = run.graph_end(value, node)
         if value.node is not None:
             run.detached.append((run.next_serial(), value.node, node))
         if value.storage is None:
@@ -253,11 +253,13 @@ def _note_data(run: Run, call: Call) -> None:
     network = call.args[0][0]
     if plain and isinstance(network, Module):
         leaves = [leaf for top in module_leaves(network) for leaf in top.family()]
-        run.events.append(Checkpoint(run.home(call.site), run.loops, run.next_serial(), leaves))
+        run.events.append(
+            ReentrantCheckpoint(run.site_in_file(call.site), run.loops, run.next_serial(), leaves)
+        )
 
 
 @function("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
 def functional_call(run: Run, call: Call) -> Value:
     made = run.node("functional_call", call.site)
-    made.saves = None
+    made.raises_when_freed = None
     return Unknown("functional_call", made)

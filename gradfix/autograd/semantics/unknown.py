@@ -45,13 +45,13 @@ from gradfix.autograd.values import (
     Instance,
     Module,
     Optimizer,
-    Params,
+    ParameterIterable,
     Sequence,
     SummaryTensor,
     Tensor,
     Unknown,
     Value,
-    data,
+    graphless_value,
     hides_graph,
     tensors_in,
 )
@@ -177,13 +177,13 @@ def _takes_no_part(value: Value) -> bool:
     return isinstance(value, (Instance, Const))
 
 
-def _handed(args: list[Argument]) -> Params | None:
+def _handed(args: list[Argument]) -> ParameterIterable | None:
     """The parameters that an unknown function is given first: it may make an optimizer of them."""
     first = args[0][0] if args else NONE
-    if not isinstance(first, (Params, SummaryTensor, Sequence)):
+    if not isinstance(first, (ParameterIterable, SummaryTensor, Sequence)):
         return None
     leaves, complete = leaves_of(first)
-    return Params(leaves, complete) if leaves and not tensors_in(first) else None
+    return ParameterIterable(leaves, complete) if leaves and not tensors_in(first) else None
 
 
 def adopted(run: Run, value: Value) -> Optimizer | None:
@@ -243,7 +243,7 @@ def _call_unknown_module(run: Run, value: Unknown, leaf: Leaf, call: Call) -> Va
     result = Unknown(value.label)
     if recorded is not None:
         # A network of unknown make: taken to be deep enough to save its own weights.
-        recorded.saves = True if requires else None
+        recorded.raises_when_freed = True if requires else None
         recorded.opaque = not value.stateless()
         if leaf.requires is True or any(o.requires is True for o in operands):
             recorded.saved += tuple((part_.storage, part_.storage.version, part_) for part_ in leaf.family())
@@ -335,8 +335,10 @@ def _parameters(run: Run, value: Unknown, call: Call) -> Value | None:
         return None
     run.mutations += 1
     value.node, value.requires = None, False  # It is a network, and no tensor.
-    found = Params([value.block(call.site)], True, call.name == "named_parameters", call.site)
-    found.wholes = None if call.args or call.keywords else (tuple(found.leaves),)
+    found = ParameterIterable(
+        [value.parameter_block(call.site)], True, call.name == "named_parameters", call.site
+    )
+    found.whole_networks = None if call.args or call.keywords else (tuple(found.leaves),)
     return found
 
 
@@ -376,7 +378,7 @@ def _detach(run: Run, value: Unknown, call: Call) -> Value:
     if value.node is not None:
         run.detached.append((run.next_serial(), value.node, call.site))
     cut = Tensor(None, False, value.storage)
-    cut.lost = run.cut(value, call.site)
+    cut.lost = run.graph_end(value, call.site)
     return cut
 
 
@@ -416,9 +418,9 @@ def _load_state_dict(run: Run, value: Unknown, call: Call) -> Value | None:
 def _no_graph(run: Run, value: Unknown, call: Call) -> Value | None:
     if value.leaf is not None:
         return None  # It is a network, and no tensor.
-    number = data(call.name)
+    number = graphless_value(call.name)
     if call.name in OWN:
-        number.lost = run.cut(value, call.site)
+        number.lost = run.graph_end(value, call.site)
     return number
 
 
@@ -443,7 +445,7 @@ def _other_method_of_unknown(run: Run, value: Unknown, call: Call) -> Value:
     if value.node is not None:
         return _of_tensor(run, value, call)
     if value.graphless and _computes(value, call):
-        return _sharing(value, call, data(call.name, value))
+        return _sharing(value, call, graphless_value(call.name, value))
     if call.name[-1:] == "_":
         # Torch's own name for what is done in place.
         weak_update(value)
@@ -458,7 +460,7 @@ def _other_method_of_unknown(run: Run, value: Unknown, call: Call) -> Value:
     result = call_unknown(run, function, call)
     if result.__class__ is Unknown and call.name == "configure_optimizers":
         # What Lightning calls it, and many without Lightning: the optimizer of this network, if it steps.
-        result.handed = call.site, Params([value.block(call.site)])
+        result.handed = call.site, ParameterIterable([value.parameter_block(call.site)])
     return _sharing(value, call, result)
 
 
@@ -487,7 +489,7 @@ def _of_tensor(run: Run, value: Unknown, call: Call) -> Value:
     if table is not None and table.result in ("new", "view", "either", "detached"):
         if table.result == "detached" or not table.differentiable:
             cut = Tensor()
-            cut.lost = run.cut(value, call.site)
+            cut.lost = run.graph_end(value, call.site)
             return cut
         return apply(run, table, [(value, call.receiver), *call.args], call.keywords, call.site)
     if table is not None and table.result == "inplace":

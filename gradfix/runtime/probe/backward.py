@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from . import BY_HAND
-from .gradients import Slot, restore, same, state
+from .gradients import ParameterSlot, restore, same, state
 from .recorder import Recorder
 
 
@@ -20,7 +20,7 @@ def backward(
     """One call of ``torch.autograd.backward``, with what is recorded of it."""
     recorder.about_to_differentiate()
     with recorder.bookkeeping(), torch.no_grad():
-        call = BackwardCall(recorder, args, kwargs)
+        call = WatchedBackward(recorder, args, kwargs)
     failure: Exception | None = None
     began = perf_counter()
     try:
@@ -39,7 +39,7 @@ def backward(
     return result
 
 
-class BackwardCall:
+class WatchedBackward:
     """A call, and what gradients and graphs were before it."""
 
     def __init__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -148,7 +148,7 @@ class BackwardCall:
         recorder.traversals.gone(recorder.backwards)
 
 
-def owners_of(owned: list[tuple[int, int, Slot]]) -> dict[int, list[tuple[int, int]]]:
+def owners_of(owned: list[tuple[int, int, ParameterSlot]]) -> dict[int, list[tuple[int, int]]]:
     """By the identity of a parameter, its optimizers and its places in them."""
     found: dict[int, list[tuple[int, int]]] = {}
     for index, position, slot in owned:

@@ -55,7 +55,7 @@ def installed() -> Any:
     return readable.interpreter_files()
 
 
-class Looking:
+class ReadableFolders:
     """Looks through projects and folders of data for what runs may read of them."""
 
     SLOW = 0.1
@@ -85,7 +85,7 @@ class Looking:
         return job["root"], job["path"], tuple(job["command"]["readable"])
 
 
-given = Looking()
+given = ReadableFolders()
 
 STANDINS = os.path.join(FOLDER, "standins")
 

@@ -52,7 +52,7 @@ class UnknownValue:
             self.unable("a number that was read from a tensor enters the computation")
         return self
 
-    def decides(self, *others: object) -> Any:
+    def end_run(self, *others: object) -> Any:
         """End the run: what the script does next depends on the number."""
         self.unable("the script branches on a number that it reads from a tensor")
 
@@ -63,7 +63,7 @@ for _name in "add sub mul truediv floordiv mod pow".split():
 for _name in "neg pos abs round".split():
     setattr(UnknownValue, f"__{_name}__", UnknownValue.arithmetic)
 for _name in "bool int index eq ne lt le gt ge hash".split():
-    setattr(UnknownValue, f"__{_name}__", UnknownValue.decides)
+    setattr(UnknownValue, f"__{_name}__", UnknownValue.end_run)
 
 
 def formatting(frame: types.FrameType) -> bool:

@@ -11,7 +11,7 @@ import torch
 
 from . import storages
 from .gradients import nonzero
-from .journal import Journal
+from .journal import EventWriter
 from .provenance import Provenance
 
 EXACT = 10_000
@@ -39,7 +39,7 @@ class Descriptions:
         fake: In a run that computes nothing: what tells how tensors came about, in the place of values.
     """
 
-    def __init__(self, journal: Journal, fake: Provenance | None) -> None:
+    def __init__(self, journal: EventWriter, fake: Provenance | None) -> None:
         self.journal = journal
         self.fake = fake
         self.known: dict[str, list[Any]] = {}

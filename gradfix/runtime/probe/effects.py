@@ -46,7 +46,7 @@ Description = Any
 """What the recorder writes of a tensor."""
 
 
-class Effects:
+class SideEffects:
     """Looks at what surrounds the gradients of one run."""
 
     def __init__(self) -> None:

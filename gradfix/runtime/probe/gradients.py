@@ -9,7 +9,7 @@ import torch
 from . import BY_HAND, storages
 
 
-class Slot:
+class ParameterSlot:
     """A parameter of an optimizer, and the backward calls whose gradients it holds."""
 
     def __init__(self, tensor: torch.Tensor) -> None:

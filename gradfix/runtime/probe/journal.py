@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 
-class Journal:
+class EventWriter:
     """Writes to two files that were opened before the process confined itself."""
 
     def __init__(self, events: int, values: int) -> None:

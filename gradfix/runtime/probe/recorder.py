@@ -16,8 +16,8 @@ from ..autograd_errors import kind_of
 from ..sandbox import clock
 from . import dataless, draws, effects, provenance, rounding, traversal
 from .descriptions import Descriptions
-from .gradients import Slot
-from .journal import Journal
+from .gradients import ParameterSlot
+from .journal import EventWriter
 from .places import NOWHERE, Places
 
 GRAPH_NODES = 200_000
@@ -28,7 +28,7 @@ class Recorder:
 
     def __init__(self, job: dict[str, Any], events: int, values: int) -> None:
         self.job = job
-        self.journal = Journal(events, values)
+        self.journal = EventWriter(events, values)
         self.emit = self.journal.emit
         self.places = Places(job["path"], job["root"])
         self.limits: dict[str, Any] = job["limits"]
@@ -37,7 +37,7 @@ class Recorder:
         self.lock = threading.RLock()
         self.clock = clock.Clock()
         self.optimizers: list[Any] = []
-        self.slots: dict[int, Slot] = {}
+        self.slots: dict[int, ParameterSlot] = {}
         self.leaves: dict[int, tuple[str, torch.Tensor]] = {}
         self.backwards = self.steps = self.errors = 0
         self.reached: set[tuple[int, ...]] = set()
@@ -57,7 +57,7 @@ class Recorder:
         self.depth = threading.local()
         self.provenance = provenance.Provenance(job["fake"])
         self.describe = Descriptions(self.journal, self.provenance if job["fake"] else None).describe
-        self.effects = effects.Effects()
+        self.effects = effects.SideEffects()
         self.traversals = traversal.Traversals(self.effects.saves)
         self.corrections: dict[int, tuple[bool, set[tuple[int, int]]]] = {
             call: (cut, {(index, position) for index, position in dropped})
@@ -132,7 +132,7 @@ class Recorder:
         finally:
             self.depth.inside = False
 
-    def parameters(self) -> list[tuple[int, int, Slot]]:
+    def parameters(self) -> list[tuple[int, int, ParameterSlot]]:
         """Every owned parameter: its optimizer, its place in it, and its slot."""
         found = []
         for index, optimizer in enumerate(self.optimizers):
@@ -140,7 +140,7 @@ class Recorder:
             for position, tensor in enumerate(tensors):
                 slot = self.slots.get(id(tensor))
                 if slot is None:
-                    slot = self.slots[id(tensor)] = Slot(tensor)
+                    slot = self.slots[id(tensor)] = ParameterSlot(tensor)
                 found.append((index, position, slot))
         return found
 
@@ -287,7 +287,7 @@ class Recorder:
         if self.turns[id(optimizer)] <= ENOUGH:
             self.scouted()
 
-    def look(self, watched: dict[int, Slot]) -> None:
+    def look(self, watched: dict[int, ParameterSlot]) -> None:
         """Find what holds the parameters that optimizers own; to compare repairs, what is like them, too."""
         describe = self.describe if self.job["updates"] else None
         self.effects.look((slot.tensor for slot in watched.values()), self.places.names, describe)

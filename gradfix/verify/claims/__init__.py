@@ -95,18 +95,25 @@ from gradfix.core.codemod import Claim, Effect
 from gradfix.verify.checks import (
     COMPARISONS,
     CONTRADICTION,
-    EFFECTS,
     NO_NUMBERS,
     PROMISED,
+    SIDE_EFFECTS,
     SUBSTANCE,
     Check,
     Verdict,
     missing,
 )
-from gradfix.verify.claims import around, consumption, losses, observed, promises, running, without_optimizer
-from gradfix.verify.claims.around import Surroundings, longest, surroundings
+from gradfix.verify.claims import (
+    consumption,
+    losses,
+    observed,
+    promises,
+    running,
+    side_effects,
+    without_optimizer,
+)
 from gradfix.verify.claims.case import Case
-from gradfix.verify.claims.course import first_line, missed_by, summary, too_few, wanting
+from gradfix.verify.claims.course import first_line, incomplete, missed_by, summary, too_few
 from gradfix.verify.claims.entries import entries, unsettled
 from gradfix.verify.claims.gradients import (
     RELATIVE,
@@ -117,7 +124,8 @@ from gradfix.verify.claims.gradients import (
     same_gradients,
     updates_apart,
 )
-from gradfix.verify.claims.verdicts import Faults, Still, contradiction, doubted, merge, settled
+from gradfix.verify.claims.side_effects import SideEffectComparison, compare_side_effects, longest
+from gradfix.verify.claims.verdicts import Faults, UpdatesOff, contradiction, doubted, merge, settled
 from gradfix.verify.claims.without_optimizer import by_hand
 from gradfix.verify.recording.records import Recording
 
@@ -128,7 +136,7 @@ def check(
     before: Recording,
     after: Recording,
     reference: Recording | None = None,
-    still: Still | None = None,
+    still: UpdatesOff | None = None,
     faults: tuple[Faults, Faults] | None = None,
 ) -> list[Check]:
     """Check a fix's claim against one run of each version with the same seed.
@@ -159,7 +167,7 @@ def check(
         *consumption.consumes(case),
         *consumption.moved(case),
         *consumption.feeds(case),
-        *around.unaltered(case),
+        *side_effects.unaltered(case),
     ]
     checks += [
         *promises.modes(case),
@@ -176,22 +184,24 @@ def check(
 __all__ = [
     "COMPARISONS",
     "CONTRADICTION",
-    "EFFECTS",
     "NO_NUMBERS",
     "PROMISED",
     "RELATIVE",
+    "SIDE_EFFECTS",
     "SUBSTANCE",
     "Check",
     "Faults",
     "Followed",
-    "Still",
-    "Surroundings",
+    "SideEffectComparison",
+    "UpdatesOff",
     "Verdict",
     "by_hand",
     "check",
+    "compare_side_effects",
     "contradiction",
     "first_line",
     "follow",
+    "incomplete",
     "leftover",
     "longest",
     "merge",
@@ -201,9 +211,7 @@ __all__ = [
     "same_gradients",
     "settled",
     "summary",
-    "surroundings",
     "too_few",
     "unsettled",
     "updates_apart",
-    "wanting",
 ]

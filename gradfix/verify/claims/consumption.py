@@ -9,10 +9,10 @@ from gradfix.core import intent
 from gradfix.core.codemod import Effect
 from gradfix.runtime.probe import BY_HAND
 from gradfix.verify.checks import Check
-from gradfix.verify.claims.around import longest
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.course import each_step, summary
 from gradfix.verify.claims.gradients import Course, agreement, compare, follow_steps, leftover
+from gradfix.verify.claims.side_effects import longest
 from gradfix.verify.recording.records import RecordedStep, Recording, plural
 
 
@@ -159,7 +159,7 @@ def once(case: Case) -> list[Check]:
         if losses not in excused:
             who = case.after.optimizers[one.step.optimizer].name
             how = "is backpropagated twice" if len(losses) > 1 else f"adds one term {one.count} times"
-            detail = f"step {one.step.turn + 1} of {who} uses the gradient of one loss {one.count} times"
+            detail = f"step {one.step.number + 1} of {who} uses the gradient of one loss {one.count} times"
             counts = f"{losses[-1]} {how}, so its gradient counts {_times(one.count)}"
             return [Check("once", "fails", f"{detail}: {counts}")]
     return [Check("once", "holds", f"{each_step(len(case.after.steps))} uses the gradient of each loss once")]
@@ -169,18 +169,18 @@ def meant(case: Case) -> list[Check]:
     """Whether losses that the fixed program consumes together are meant to be."""
     if case.effect is Effect.PRESERVES or case.after.ledger is None:
         return []
-    known = intent.doubts(case.before.ledger) if case.before.ledger is not None else ()
+    known = intent.uncertain_pairs(case.before.ledger) if case.before.ledger is not None else ()
     excused = {(doubt.first.loss, doubt.second.loss) for doubt in known}
     # What is summed is one loss: of the original with its graphs kept, they are two.
     original = case.reference.ledger if case.reference is not None else None
-    undecided = [one for one in intent.doubts(original) if one.leaking is None] if original else []
-    for doubt in [*intent.doubts(case.after.ledger), *undecided]:
+    undecided = [one for one in intent.uncertain_pairs(original) if one.leaking is None] if original else []
+    for doubt in [*intent.uncertain_pairs(case.after.ledger), *undecided]:
         if (doubt.first.loss, doubt.second.loss) not in excused:
             what = " and ".join(sorted({_names(case, one) for one in doubt.shared})[:2])
             detail = f"{what} uses gradients from {doubt.first.loss} and {doubt.second.loss}, and "
             unsure = f"whether both are meant for it is not certain: {doubt.reason}"
             return [Check("meant", "not checked", detail + unsure)]
-    for doubt in intent.doubts(original) if original else ():
+    for doubt in intent.uncertain_pairs(original) if original else ():
         if doubt.leaking is not None and intent.leaks_still(doubt, case.after.ledger):
             detail = f"{doubt.leaking.loss} still trains what {doubt.other.loss} trains: {doubt.reason}"
             return [Check("meant", "not checked", detail)]
@@ -287,10 +287,10 @@ def untangled(case: Case) -> frozenset[int]:
     original, fixed = longest(case.before, case.reference).ledger, case.after.ledger
     if original is None or fixed is None:
         return frozenset()
-    left = {(one.first.loss, one.second.loss) for one in intent.doubts(fixed)}
+    left = {(one.first.loss, one.second.loss) for one in intent.uncertain_pairs(fixed)}
     return frozenset(
         parameter[0]
-        for one in intent.doubts(original)
+        for one in intent.uncertain_pairs(original)
         if one.leaking is not None and (one.first.loss, one.second.loss) not in left
         for parameter in one.shared
         if isinstance(parameter, tuple)

@@ -66,7 +66,7 @@ def too_few(run: Recording) -> str | None:
     return None
 
 
-def wanting(run: Recording) -> bool:
+def incomplete(run: Recording) -> bool:
     """Whether a run missed changed code, or an optimizer took too few steps in it."""
     return missed_by(run, "") is not None or too_few(run) is not None
 

@@ -30,7 +30,7 @@ from gradfix.verify.claims.gradients import (
     nearly_equal,
 )
 from gradfix.verify.claims.losses import Given
-from gradfix.verify.claims.verdicts import Still
+from gradfix.verify.claims.verdicts import UpdatesOff
 from gradfix.verify.recording.records import RecordedBackward, RecordedStep, Recording, Values, plural
 
 SUMMED = 8
@@ -40,7 +40,7 @@ Loss = tuple[str | None, frozenset[tuple[int, int]]]
 """A loss, within one version: what the source calls it, and the parameters that it reaches."""
 
 
-def entries(case: Case, still: Still | None) -> list[Check]:
+def entries(case: Case, still: UpdatesOff | None) -> list[Check]:
     """Whether each step of an optimizer consumes the entries that are meant for it.
 
     Args:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from gradfix.core import intent
 from gradfix.core.codemod import Effect
 from gradfix.verify.checks import Check, Verdict
-from gradfix.verify.claims.around import longest, surroundings
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.gradients import RELATIVE, Course, agreement, is_zero, largest_of, nearly_equal
-from gradfix.verify.claims.verdicts import Still
+from gradfix.verify.claims.side_effects import compare_side_effects, longest
+from gradfix.verify.claims.verdicts import UpdatesOff
 from gradfix.verify.recording.records import RecordedBackward, Recording, Values
 
 
-def same_loss(case: Case, still: Still) -> list[Check]:
+def same_loss(case: Case, still: UpdatesOff) -> list[Check]:
     """Whether a declared loss gives its optimizer what the original's own graph gives it."""
     checks = []
     for index, receivers in sorted(case.declared().items()):
@@ -25,7 +25,7 @@ def same_loss(case: Case, still: Still) -> list[Check]:
     return checks
 
 
-def _same_loss(case: Case, still: Still, index: int, receiver: str) -> Check:
+def _same_loss(case: Case, still: UpdatesOff, index: int, receiver: str) -> Check:
     who = case.known.optimizers[index].name
     turn = _turn(still.after, receiver, index)
     one, other = (_loss(recording, receiver, index, turn) for recording in (still.reference, still.after))
@@ -65,9 +65,9 @@ def _same_loss(case: Case, still: Still, index: int, receiver: str) -> Check:
     return verdict("holds", f"the gradient that the original's own graph gives ({how}){but}")
 
 
-def _draws_alike(case: Case, still: Still) -> bool:
+def _draws_alike(case: Case, still: UpdatesOff) -> bool:
     """Whether both versions have drawn the same random numbers at every step that they share."""
-    found = surroundings(still.reference, still.after)
+    found = compare_side_effects(still.reference, still.after)
     return bool(found.compared) and found.random_from is None
 
 

@@ -7,9 +7,9 @@ import difflib
 from gradfix.core.codemod import Effect
 from gradfix.core.errors import quoted
 from gradfix.verify.checks import Check
-from gradfix.verify.claims.around import longest
 from gradfix.verify.claims.case import Case
 from gradfix.verify.claims.course import missed_by, spoken, too_few, until
+from gradfix.verify.claims.side_effects import longest
 from gradfix.verify.claims.verdicts import Faults
 from gradfix.verify.recording.records import RecordedFailure, Recording
 

@@ -24,7 +24,7 @@ class Faults:
 
 
 @dataclass(frozen=True, slots=True)
-class Still:
+class UpdatesOff:
     """Both versions run with every optimizer's weights put back after each step."""
 
     reference: Recording

@@ -81,7 +81,7 @@ class Trial:
             ahead.append(replace(self._job(self.before, first), scout="errors"))
         job = self._job(self._after, first, watched=self._changed)
         (run,) = self._runner.run([job])
-        if short(run) and claims.wanting(run):
+        if short(run) and claims.incomplete(run):
             ahead.append(replace(job, scout="pieces"))
         wider = farther(self._limits, self._runner, ahead)
         self._ahead = wider.steps - self._limits.steps, wider.backwards - self._limits.backwards
@@ -159,7 +159,7 @@ class Trial:
             raise intent.Undecided("the graphs of the original are too large to look at")
         found = intent.corrections(ledger)
         return tuple(
-            (call, one.cut, tuple(sorted(cast(Collection[tuple[int, int]], one.dropped))))
+            (call, one.drops_constants, tuple(sorted(cast(Collection[tuple[int, int]], one.dropped))))
             for call, one in sorted(found.items())
         )
 

@@ -13,7 +13,7 @@ from gradfix.verify.recording.records import RecordedStep, Recording, plural
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SideEffectComparison:
     """How the random draws and the buffers of two versions compare, step for step."""
 
     compared: int
@@ -39,7 +39,7 @@ def longest(before: Recording, reference: Recording | None) -> Recording:
     return reference if reference is not None and reference.steps else before
 
 
-def surroundings(one: Recording, other: Recording) -> Surroundings:
+def compare_side_effects(one: Recording, other: Recording) -> SideEffectComparison:
     """Compare the random draws and the buffers at the steps that two versions take.
 
     Each optimizer's k-th step is held against its k-th. Once two of them consume different gradients the
@@ -77,7 +77,9 @@ def surroundings(one: Recording, other: Recording) -> Surroundings:
         if found.problem is not None or found.unknown is not None:
             stopped = f"from {here} on the weights differ"
             break
-    return Surroundings(compared, stopped, random_from, generators, buffers_from, buffers, known, unknown)
+    return SideEffectComparison(
+        compared, stopped, random_from, generators, buffers_from, buffers, known, unknown
+    )
 
 
 def _buffers_apart(one: RecordedStep, other: RecordedStep, drift: float) -> tuple[tuple[str, ...], bool]:
@@ -105,7 +107,7 @@ def _buffers_apart(one: RecordedStep, other: RecordedStep, drift: float) -> tupl
 
 def unaltered(case: Case) -> list[Check]:
     """Whether random draws and buffers are the same, or the claim says that they may differ."""
-    found = surroundings(longest(case.before, case.reference), case.after)
+    found = compare_side_effects(longest(case.before, case.reference), case.after)
     if not found.compared:
         return []
     checks = [_part(case, "random", "random numbers", found, found.random_from, found.generators)]
@@ -119,7 +121,7 @@ def unaltered(case: Case) -> list[Check]:
 
 
 def _part(
-    case: Case, name: str, what: str, found: Surroundings, where: str | None, which: Sequence[str]
+    case: Case, name: str, what: str, found: SideEffectComparison, where: str | None, which: Sequence[str]
 ) -> Check:
     """The verdict on one of them, given ``where`` the versions part and in ``which``."""
     if where is None:

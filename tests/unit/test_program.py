@@ -10,9 +10,9 @@ from textwrap import dedent
 import pytest
 
 from gradfix.autograd.graph import Backward
+from gradfix.autograd.program import BUDGET, MANY_CALLS, Program, analyze
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import uncleared
-from gradfix.autograd.training_step import BUDGET, MANY_CALLS, Program, analyze
+from gradfix.autograd.trace_queries import has_uncleared_step
 from gradfix.core.span import Span
 from gradfix.rules import catalog
 
@@ -49,7 +49,7 @@ def failing_lines(analysed: Program) -> list[str]:
     """The source lines of the backwards that raise in the main run of an entry."""
     return [
         analysed.text.splitlines()[event.site.lineno - 1].strip()  # type: ignore[attr-defined]
-        for entry in analysed.entries
+        for entry in analysed.entry_points
         for event in entry.runs[0].events
         if isinstance(event, Backward) and event.failure is not None
     ]
@@ -200,8 +200,8 @@ def test_who_may_fail_before_is_not_passed_over(cut: str, told: list[int]) -> No
     """
     source = THREE_STEPS.replace("{cut}", cut)
     analysed = analyze(ast.parse(source), source, Path("train.py"))
-    (entry,) = analysed.entries
-    found = entry.certain(failing, lambda event: event.site, raises=True)
+    (entry,) = analysed.entry_points
+    found = entry.certain_observations(failing, lambda event: event.site, raises=True)
     assert sorted(event.site.lineno for event in found) == told
 
 
@@ -239,7 +239,7 @@ class Refiner(object):
 def test_a_gradient_whose_way_is_not_seen_keeps_its_graph() -> None:
     """How the loss comes from the latent is the store's affair, and so is who else goes through its graph."""
     analysed = analyze(ast.parse(REFINER), REFINER, Path("train.py"))
-    (entry,) = analysed.entries
+    (entry,) = analysed.entry_points
     asked = [event for event in entry.runs[0].events if isinstance(event, Backward)]
     assert asked and all(event.retain is True and not event.visited for event in asked)
     codemod = catalog.load().get("needless-retain-graph")
@@ -262,7 +262,7 @@ def test_a_change_is_seen_only_by_the_ways_that_come_to_it() -> None:
     keys = analysed.entry_points_to([Span.of(loss)])
     assert keys == {("", "twice")}
     again = analyze(analysed.tree, analysed.text, analysed.path, keys)
-    assert [entry.key for entry in again.entries] == [("", "twice")]
+    assert [entry.key for entry in again.entry_points] == [("", "twice")]
     assert set(failing_lines(again)) == {"loss.backward()"}
 
 
@@ -280,6 +280,10 @@ def test_no_further_run_is_made_where_there_is_nothing_to_see_a_second_time() ->
             optimizer.step()
             break
     """
-    (entry,) = program(NETWORK, code).entries
+    (entry,) = program(NETWORK, code).entry_points
     entry.pending.append(lambda: pytest.fail("a further run was made"))
-    assert not [*entry.certain(lambda run: {}, lambda site: site, raises=False, repeated=uncleared)]
+    assert not [
+        *entry.certain_observations(
+            lambda run: {}, lambda site: site, raises=False, repeated=has_uncleared_step
+        )
+    ]

@@ -3,7 +3,7 @@
 A file is run from its top, then every function and method that differentiates something and that nothing
 in the file called, with unknown arguments. Where a condition could not be decided, the run is repeated
 with the other outcome. A mistake is reported only if it does not depend on such a choice: see
-:meth:`EntryPoint.certain`.
+:meth:`EntryPoint.certain_observations`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import TypeVar
 
 from gradfix.autograd import callers, imports
 from gradfix.autograd.arguments import Argument, Call
-from gradfix.autograd.graph import Backward, Change, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.graph import Backward, InPlaceChange, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.imports import LocalModule
 from gradfix.autograd.interpreter.contexts import exhaust
-from gradfix.autograd.interpreter.loops import carried, named
+from gradfix.autograd.interpreter.loops import carried, values_by_path
 from gradfix.autograd.parameters import set_mode
-from gradfix.autograd.relevance import Definition, Relevance, backwards_in, children, suites, walk
+from gradfix.autograd.relevance import FunctionDefinition, Relevance, backwards_in, children, suites, walk
 from gradfix.autograd.run import (
     Alternative,
     BudgetExceeded,
@@ -43,16 +43,16 @@ from gradfix.autograd.values import (
     Const,
     Defining,
     Definitions,
-    External,
     Frame,
     Function,
+    ImportedName,
     Instance,
     Mapping,
     Module,
     Optimizer,
+    PendingGenerator,
     Sequence,
-    Static,
-    Suspended,
+    StaticOrClassMethod,
     Tensor,
     Unknown,
     Value,
@@ -63,23 +63,23 @@ from gradfix.core.span import Span
 
 BUDGET = 40_000
 """Statements that one run may execute; far beyond what a training script takes (a few thousand)."""
-PER_LINE = 8
+BUDGET_PER_LINE = 8
 """... or as many for each line of the file, where that is more."""
 FLIPS = 12
 """How many undecided conditions are tried the other way."""
-HIDDEN = 3
+HIDDEN_RUNS = 3
 """How many runs are added only to reach a backward that no other run has reached (see :func:`_hidden`)."""
 SCRIPTS = 4
 """How many of the scripts that import a file are run."""
-LED_IN = 40_000
-"""Statements that all runs of such scripts may execute together."""
-ALLOWED = 100_000
-"""Statements that all runs of a file may execute together, apart from those of scripts."""
-ALLOWED_BY_LINE = 40
+SCRIPT_FUNCTIONS = 4
+"""How many functions of these scripts are called, if no script trains anything by itself."""
+SCRIPT_STATEMENTS = 40_000
+"""Statements that all runs through such scripts may execute together."""
+FILE_STATEMENTS = 100_000
+"""Statements that all other runs of a file may execute together."""
+FILE_STATEMENTS_PER_LINE = 40
 """... or as many for each line of the file, where that is more."""
-OFFERED = 4
-"""... and how many of the functions in them are called, if none of them trains by itself."""
-WRONG_TURNS = 4
+REVISED_GUESSES = 4
 """How many guesses about setup conditions are revised because they only led to an exception."""
 CALLS = 3
 """How many times in a row a method is called that an outside caller calls once for each batch."""
@@ -105,14 +105,14 @@ class EntryPoint:
     """Undecided conditions, with whether their answer may differ from iteration to iteration."""
     pending: list[Callable[[], Run]] = field(default_factory=list)
     """Further runs, each with one condition decided the other way: made only when a codemod needs them."""
-    bare: Callable[[], EntryPoint] | None = None
+    with_default_options: Callable[[], EntryPoint] | None = None
     """Makes the same entry point anew with all options at their defaults, where conditions depend on
     options."""
-    plain: Run | None = None
+    default_run: Run | None = None
     """The run with all options at their defaults."""
     owner: str = ""
     """The class of the method that it calls, if it calls one."""
-    known: set[ast.AST] = field(default_factory=set)
+    covered_by_others: set[ast.AST] = field(default_factory=set)
     """Nodes that are reached from other entry points with more known about them: this one reports nothing
     there."""
 
@@ -122,18 +122,18 @@ class EntryPoint:
         return self.owner, self.name
 
     @property
-    def usual(self) -> Run:
+    def run_without_options(self) -> Run:
         """The run without command-line options, if there is a separate one; else the main run."""
-        return self.plain or self.runs[0]
+        return self.default_run or self.runs[0]
 
     def release(self) -> None:
         """Release all runs, when no codemod needs this entry point any more."""
         self.pending.clear()
-        self.bare = None
-        for run in dict.fromkeys([*self.runs, *([self.plain] if self.plain is not None else [])]):
+        self.with_default_options = None
+        for run in dict.fromkeys([*self.runs, *([self.default_run] if self.default_run is not None else [])]):
             run.release()
 
-    def each(self) -> Iterator[Run]:
+    def iter_runs(self) -> Iterator[Run]:
         """The runs one by one; a pending run is executed when it is its turn."""
         yield from self.runs
         while self.pending:
@@ -141,11 +141,11 @@ class EntryPoint:
             self.runs.append(run)
             yield run
 
-    def every(self) -> list[Run]:
+    def all_runs(self) -> list[Run]:
         """All runs, those included that are made only on demand."""
-        return list(self.each())
+        return list(self.iter_runs())
 
-    def certain(
+    def certain_observations(
         self,
         observe: Callable[[Run], abc.Mapping[Hashable, Found]],
         anchor: Callable[[Found], ast.AST],
@@ -169,18 +169,20 @@ class EntryPoint:
         at the anchor, ``against`` gives the places about which a run shows the opposite.
         """
         reported: set[ast.AST] = set()
-        for found in self._certain(observe, anchor, raises, merge, repeated, besides, against):
-            if anchor(found) not in self.known:
+        for found in self._certain_observations(observe, anchor, raises, merge, repeated, besides, against):
+            if anchor(found) not in self.covered_by_others:
                 reported.add(anchor(found))
                 yield found
-        if raises and self.bare is not None and self.plain is not None:
-            if all(anchor(found) in reported for found in observe(self.plain).values()):
+        if raises and self.with_default_options is not None and self.default_run is not None:
+            if all(anchor(found) in reported for found in observe(self.default_run).values()):
                 return
-            for found in self.bare().certain(observe, anchor, raises=True, merge=merge):
+            for found in self.with_default_options().certain_observations(
+                observe, anchor, raises=True, merge=merge
+            ):
                 if anchor(found) not in reported:
                     yield found
 
-    def _certain(
+    def _certain_observations(
         self,
         observe: Callable[[Run], abc.Mapping[Hashable, Found]],
         anchor: Callable[[Found], ast.AST],
@@ -197,7 +199,7 @@ class EntryPoint:
             any(observations for _, observations in seen)
             or (repeated is not None and self._once() and repeated(main))
         ):
-            self.every()
+            self.all_runs()
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
         if not any(observations for _, observations in seen) or any(
             run.substituted or run.unfinished for run in self.runs
@@ -270,7 +272,7 @@ class Program:
         self.tree = tree
         self.text = text
         self.path = path
-        self.entries: list[EntryPoint] = []
+        self.entry_points: list[EntryPoint] = []
         self.reported: list[str] = []
         """Messages about analyses that were cut off, with repetitions; pending runs may add more."""
         self.allowances: list[Allowance] = []
@@ -278,7 +280,7 @@ class Program:
         self._parents: dict[ast.AST, ast.AST] = {}
 
     @property
-    def steps(self) -> int:
+    def statements_executed(self) -> int:
         """How many statements have been executed in all runs."""
         return sum(allowance.whole - allowance.left for allowance in self.allowances)
 
@@ -291,7 +293,7 @@ class Program:
     def no_further_runs(self) -> Iterator[None]:
         """Within it, no pending run is executed: codemods may then find mistakes that those runs would rule
         out."""
-        held = [(entry, entry.pending) for entry in self.entries]
+        held = [(entry, entry.pending) for entry in self.entry_points]
         for entry, _ in held:
             entry.pending = []
         try:
@@ -302,9 +304,9 @@ class Program:
 
     def release(self) -> None:
         """Release all runs, when the program is not needed any more."""
-        for entry in self.entries:
+        for entry in self.entry_points:
             entry.release()
-        self.entries.clear()
+        self.entry_points.clear()
 
     # ------------------------------------------------------------------ source
 
@@ -315,7 +317,7 @@ class Program:
         """
         places = [self._function_around(span) for span in spans]
         found: set[EntryPointKey] = set()
-        for entry in self.entries:
+        for entry in self.entry_points:
             for run in entry.runs:
                 if None in places or not run.entered or run.unfinished:
                     return None
@@ -363,7 +365,7 @@ class Program:
         assert isinstance(at, ast.stmt)
         return at
 
-    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+    def suite_around(self, statement: ast.stmt) -> list[ast.stmt]:
         """The suite that ``statement`` stands in."""
         outer = self.parent(statement)
         for name in ("body", "orelse", "finalbody"):
@@ -383,7 +385,9 @@ class Program:
 
     def proxy_calls(self) -> set[Span]:
         """The calls that stand for what happens in the modules of the project which they lead into."""
-        return {Span.of(call) for entry in self.entries for run in entry.runs for call in run.proxy_calls}
+        return {
+            Span.of(call) for entry in self.entry_points for run in entry.runs for call in run.proxy_calls
+        }
 
     def function(self, node: ast.AST) -> ast.AST:
         """The function (or lambda, or the module) whose code ``node`` is.
@@ -421,7 +425,7 @@ def analyze(tree: ast.Module, text: str, path: Path, keys: Container[EntryPointK
 def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey] | None) -> None:
     tree = program.tree
     messages = program.reported
-    allowance = Allowance(max(ALLOWED, ALLOWED_BY_LINE * _last_line(tree)))
+    allowance = Allowance(max(FILE_STATEMENTS, FILE_STATEMENTS_PER_LINE * _last_line(tree)))
     program.allowances.append(allowance)
     entered: set[ast.AST] = set()
     at_once = keys is None or ("", MODULE) in keys
@@ -434,38 +438,38 @@ def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey]
         entry = explore(
             MODULE, tree, relevance, execute, messages, str(program.path), _budget(tree), allowance
         )
-        program.entries.append(entry)
+        program.entry_points.append(entry)
         for run in entry.runs:
             entered |= run.entered
-    surroundings: Surroundings | None = None
+    scope: ModuleScope | None = None
     asked = False
     met: set[ast.AST] = set()
     looked = 0
-    for definition in entry_points(tree, relevance):
+    for definition in functions_to_start(tree, relevance):
         known: set[ast.AST] = set()
         if definition in entered:
-            met |= _met(run for entry in program.entries[looked:] for run in entry.runs)
-            looked = len(program.entries)
+            met |= _met(run for entry in program.entry_points[looked:] for run in entry.runs)
+            looked = len(program.entry_points)
             if all(call in met for call in backwards_in([definition])):
                 continue
             known = met.copy()
         if not asked and definition not in entered:
             asked = True
-            if keys is None or ("", SCRIPTED) in keys:
-                program.entries += called(program, relevance, messages)
+            if keys is None or ("", THROUGH_SCRIPTS) in keys:
+                program.entry_points += through_scripts(program, relevance, messages)
         cls = relevance.classes.get(definition)
         owner = cls.name if cls is not None else ""
         if keys is not None and (owner, definition.name) not in keys:
             continue
-        surroundings = surroundings or Surroundings(tree, relevance)
+        scope = scope or ModuleScope(tree, relevance)
 
         def start(
             run: Run,
-            definition: Definition = definition,
-            surroundings: Surroundings = surroundings,
+            definition: FunctionDefinition = definition,
+            scope: ModuleScope = scope,
             otherwise: bool = definition in entered,
         ) -> None:
-            run_entry(run, surroundings, definition, otherwise)
+            run_entry(run, scope, definition, otherwise)
 
         # A setting of the script may keep it from some of a function's training: that is looked at by itself.
         entry = explore(
@@ -479,8 +483,8 @@ def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey]
             allowance,
             otherwise=partial(start, otherwise=True) if _asks_for_a_setting(definition) else None,
         )
-        entry.owner, entry.known = owner, known
-        program.entries.append(entry)
+        entry.owner, entry.covered_by_others = owner, known
+        program.entry_points.append(entry)
         for run in entry.runs:
             entered |= run.entered
 
@@ -490,7 +494,7 @@ MODULE = "<module>"
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def called(program: Program, relevance: Relevance, messages: list[str]) -> Iterator[EntryPoint]:
+def through_scripts(program: Program, relevance: Relevance, messages: list[str]) -> Iterator[EntryPoint]:
     """Yield the entry point that runs the scripts which import the file, if any of them trains here."""
     path = os.path.abspath(program.path)
     scripts = callers.scripts(path)
@@ -498,27 +502,31 @@ def called(program: Program, relevance: Relevance, messages: list[str]) -> Itera
     relevance.cleared_elsewhere = cache(partial(callers.clears, path))
     entry: EntryPoint | None = None
     offered = 0
-    starts: list[tuple[LocalModule, Definition | None]] = [(script, None) for script in scripts[:SCRIPTS]]
-    starts += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, Definition)]
-    allowance = Allowance(LED_IN)
+    starts: list[tuple[LocalModule, FunctionDefinition | None]] = [
+        (script, None) for script in scripts[:SCRIPTS]
+    ]
+    starts += [(s, f) for s in scripts[:SCRIPTS] for f in s.tree.body if isinstance(f, FunctionDefinition)]
+    allowance = Allowance(SCRIPT_STATEMENTS)
     program.allowances.append(allowance)
     for script, function in starts:
         if not allowance.left:
             break
         if function is not None:
             # A script may offer several trainings and run one of them, or one that is asked for.
-            if (entry is not None and not offered) or offered == OFFERED:
+            if (entry is not None and not offered) or offered == SCRIPT_FUNCTIONS:
                 break
             if not relevance.differentiates(function):
                 continue
             offered += 1
 
-        def start(run: Run, script: LocalModule = script, function: Definition | None = function) -> None:
+        def start(
+            run: Run, script: LocalModule = script, function: FunctionDefinition | None = function
+        ) -> None:
             run_script(run, program.tree, path, script, function)
 
         run_from = partial(
             explore,
-            SCRIPTED,
+            THROUGH_SCRIPTS,
             program.tree,
             relevance,
             start,
@@ -530,10 +538,10 @@ def called(program: Program, relevance: Relevance, messages: list[str]) -> Itera
         )
         one = run_from()
         if not _trains_here(one):
-            parsed = any(run.parsed for run in one.runs)
+            parsed = any(run.options_read for run in one.runs)
             one.release()
             # What evaluates or goes on from a file may come first where every option is given.
-            one = run_from(unset=True) if parsed else one
+            one = run_from(default_options=True) if parsed else one
         if not _trains_here(one):
             one.release()
             continue
@@ -545,13 +553,13 @@ def called(program: Program, relevance: Relevance, messages: list[str]) -> Itera
         yield entry
 
 
-def _wrong_turn(run: Run) -> ast.AST | None:
+def _misleading_guess(run: Run) -> ast.AST | None:
     """The guess that led to an exception before anything was trained, or ruled out whatever trains."""
-    avoided = run.scenario.avoided
+    revised = run.scenario.revised_guesses
     trains = any(isinstance(event, Backward) for event in run.events)
-    if len(avoided) == WRONG_TURNS or trains or run.refused_write:
+    if len(revised) == REVISED_GUESSES or trains or run.refused_write:
         return None
-    return next((site for site in (*run.refused[-1:], *run.precluding) if site not in avoided), None)
+    return next((site for site in (*run.refused[-1:], *run.precluding) if site not in revised), None)
 
 
 def _trains_here(entry: EntryPoint) -> bool:
@@ -564,14 +572,14 @@ def _trains_here(entry: EntryPoint) -> bool:
 
 
 def run_script(
-    run: Run, tree: ast.Module, path: str, script: LocalModule, function: Definition | None = None
+    run: Run, tree: ast.Module, path: str, script: LocalModule, function: FunctionDefinition | None = None
 ) -> None:
     """Run a script from the top that imports the file at hand, or import it and call a ``function`` of it."""
     run.modules[path] = run.globals
-    run.globals.variables["__name__"] = External(os.path.basename(path))
+    run.globals.variables["__name__"] = ImportedName(os.path.basename(path))
     run.top = Frame(None, None)
     run.top.origin = script.path
-    run.block(
+    run.execute_block(
         [s for s in tree.body if isinstance(s, imports.EXECUTED) and not imports.main_guard(s)], run.globals
     )
     run.top.variables["__name__"] = Const("__main__")
@@ -582,15 +590,15 @@ def run_script(
     defining: list[ast.stmt] = [
         s for s in script.tree.body if isinstance(s, imports.EXECUTED) and not imports.main_guard(s)
     ]
-    run.block(defining, run.top)
+    run.execute_block(defining, run.top)
     value = run.top.variables.get(function.name)
     if isinstance(value, Function):
         call_function(run, value, Call([], {}, function))
 
 
-def entry_points(tree: ast.Module, relevance: Relevance) -> list[Definition]:
+def functions_to_start(tree: ast.Module, relevance: Relevance) -> list[FunctionDefinition]:
     """Functions and methods that differentiate, those first that nothing in the file mentions."""
-    found: list[Definition] = []
+    found: list[FunctionDefinition] = []
     for statement in tree.body:
         body = statement.body if isinstance(statement, ast.ClassDef) else [statement]
         found += [
@@ -612,18 +620,18 @@ def explore(
     budget: int,
     allowance: Allowance,
     main: Run | None = None,
-    unset: bool = False,
+    default_options: bool = False,
     alone: bool = False,
     otherwise: Callable[[Run], None] | None = None,
 ) -> EntryPoint:
     """Make the main run (only that, if ``alone``) and the runs that decide undecided conditions the other
     way.
 
-    If ``unset`` is true, or a ``main`` run is given, all command-line options have their defaults. One more
-    run is started by ``otherwise`` in place of ``start``.
+    If ``default_options`` is true, or a ``main`` run is given, all command-line options have their defaults.
+    One more run is started by ``otherwise`` in place of ``start``.
     """
     entry = EntryPoint(name, node)
-    unset = unset or main is not None
+    default_options = default_options or main is not None
 
     def make(scenario: Scenario, start: Callable[[Run], None] = start) -> Run:
         granted = min(budget, allowance.left)
@@ -638,12 +646,14 @@ def explore(
         except BudgetExceeded as spent:
             (function,) = spent.args
             where = f" in {function}" if function not in ("", name) else ""
-            if granted == budget and name != SCRIPTED:
-                messages.append(f"analysis of {name} stopped{where}: more than {budget} steps")
+            if granted == budget and name != THROUGH_SCRIPTS:
+                messages.append(f"analysis of {name} stopped{where}: more than {budget} statements")
             else:
                 run.unfinished = True
-                whole = "the scripts that import it" if name == SCRIPTED else "it"
-                messages.append(f"analysis of {whole} stopped: more than {allowance.whole} steps together")
+                whole = "the scripts that import it" if name == THROUGH_SCRIPTS else "it"
+                messages.append(
+                    f"analysis of {whole} stopped: more than {allowance.whole} statements together"
+                )
             run.events.clear()
             run.entered.clear()  # what it has called is looked at from outside instead
         except RecursionError:
@@ -654,11 +664,11 @@ def explore(
         allowance.left -= granted - max(run.budget, 0)
         return run
 
-    main = main or make(Scenario(unset=unset))
-    while (wrong := _wrong_turn(main)) is not None:
-        avoided = main.scenario.avoided | {wrong}
+    main = main or make(Scenario(default_options=default_options))
+    while (wrong := _misleading_guess(main)) is not None:
+        revised = main.scenario.revised_guesses | {wrong}
         main.release()
-        main = make(Scenario(unset=unset, avoided=avoided))
+        main = make(Scenario(default_options=default_options, revised_guesses=revised))
     entry.runs.append(main)
     if alone:
         return entry
@@ -670,47 +680,51 @@ def explore(
     def opposite() -> Run:
         # Of a single condition it is known what the other answer is about.
         single = worth if len(worth) == 1 else []
-        run = make(Scenario(bool(single), single, main, unset))
+        run = make(Scenario(bool(single), single, main, default_options))
         if not run.refused or any(isinstance(event, Backward) for event in run.events):
             return run
         # ``else: raise``: all of several kinds were refused. The last one is what no other run has asked for.
         *others, last = run.refused
-        avoided = run.scenario.avoided | {last}
-        entry.pending.append(lambda: make(Scenario(bool(single), single, main, unset, avoided)))
+        revised = run.scenario.revised_guesses | {last}
+        entry.pending.append(lambda: make(Scenario(bool(single), single, main, default_options, revised)))
         run.release()
-        return make(Scenario(True, others, main, unset))
+        return make(Scenario(True, others, main, default_options))
 
-    optional = [] if unset or main.inside else [site for site in worth if site in main.optional]
-    departs = not main.departed.isdisjoint(optional)
+    optional = (
+        []
+        if default_options or main.called_from_outside
+        else [site for site in worth if site in main.optional]
+    )
+    departs = not main.changed_by_options.isdisjoint(optional)
     if departs and not _may_raise(main):
         optional, departs = [], False
     if optional:
-        without = cache(lambda: make(Scenario(first=main, unset=True)))
-        entry.bare = cache(
+        without = cache(lambda: make(Scenario(main_run=main, default_options=True)))
+        entry.with_default_options = cache(
             lambda: explore(name, node, relevance, start, messages, origin, budget, allowance, without())
         )
-        entry.plain = without() if departs else main
+        entry.default_run = without() if departs else main
     if departs:
         # It is another branch than the main run's, and one that is certainly taken.
         entry.runs.append(without())
         entry.pending.append(opposite)
-    elif not unset and any(_skipped(site, relevance) for site in worth):
+    elif not default_options and any(_skipped(site, relevance) for site in worth):
         entry.runs.append(opposite())
     elif worth:
         entry.pending.append(opposite)
-    for _ in range(HIDDEN):
+    for _ in range(HIDDEN_RUNS):
         hidden = _hidden(entry.runs)
         if hidden is None:
             break
         before, site = hidden
         entry.varying.setdefault(site, _varies(site, before))
-        entry.runs.append(make(Scenario(True, before.scenario.flipped | {site}, main, unset)))
+        entry.runs.append(make(Scenario(True, before.scenario.flipped | {site}, main, default_options)))
     if otherwise is not None:
-        entry.pending.append(lambda: make(Scenario(True, [node], main, unset), otherwise))
+        entry.pending.append(lambda: make(Scenario(True, [node], main, default_options), otherwise))
     if len(worth) > 1:
         tried = {run.scenario.flipped for run in entry.runs}
         others = [site for site in worth[:FLIPS] if frozenset([site]) not in tried]
-        entry.pending += [lambda site=site: make(Scenario(True, [site], main, unset)) for site in others]  # type: ignore[misc]
+        entry.pending += [partial(make, Scenario(True, [site], main, default_options)) for site in others]
     return entry
 
 
@@ -724,7 +738,7 @@ def _may_raise(run: Run) -> bool:
     """Whether there is what it takes for autograd to raise: two backwards, or a change in place."""
     sites = {event.site for event in run.events if isinstance(event, Backward)}
     return len(sites) > 1 or any(
-        isinstance(event, Change) and getattr(event.site, "lineno", 0) > 0 for event in run.events
+        isinstance(event, InPlaceChange) and getattr(event.site, "lineno", 0) > 0 for event in run.events
     )
 
 
@@ -818,14 +832,14 @@ def _base(target: ast.expr, assigned: set[str]) -> bool:
 
 def _budget(tree: ast.Module) -> int:
     """The budget of a run from the top: a long file may be long for no other reason than its length."""
-    return max(BUDGET, PER_LINE * _last_line(tree))
+    return max(BUDGET, BUDGET_PER_LINE * _last_line(tree))
 
 
 def _last_line(tree: ast.Module) -> int:
     return tree.body[-1].end_lineno or 0 if tree.body else 0
 
 
-SCRIPTED = "<scripts>"
+THROUGH_SCRIPTS = "<scripts>"
 """The name of the entry point by way of scripts that import the file."""
 
 
@@ -837,7 +851,7 @@ class Allowance:
         self.left = whole
 
 
-class Surroundings:
+class ModuleScope:
     """The module-level variables for a function that is called from outside: the file without its training
     code."""
 
@@ -867,7 +881,7 @@ class Surroundings:
             return
         run.globals.definitions = Definitions(self._definitions)
         with contextlib.suppress(Stopped):
-            run.block(self._statements, run.globals)
+            run.execute_block(self._statements, run.globals)
         if not self._stateful:
             held = run.globals.variables.values()
             stateful = any(isinstance(v, (Module, Optimizer, Tensor)) for v in held)
@@ -906,19 +920,19 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
         yield from _binds(inner)
 
 
-def run_entry(run: Run, surroundings: Surroundings, definition: Definition, otherwise: bool = False) -> None:
+def run_entry(run: Run, scope: ModuleScope, definition: FunctionDefinition, otherwise: bool = False) -> None:
     """Call a function or method of the file as an outside caller would, with unknown arguments.
 
     If ``otherwise``, parameters with a default are unknown, too: the file calls it with the defaults.
     """
     keywords = _settings(definition) if otherwise else {}
-    surroundings.around(run)
+    scope.around(run)
     if run.relevance.switches_mode:
         run.grad_enabled = None
     _forget_modes(run, run.globals.variables)
     owner = run.relevance.classes.get(definition)
     if owner is None:
-        run.inside = True
+        run.called_from_outside = True
         value = run.variable(definition.name)
         if isinstance(value, Function):
             _hand_back(run, call_function(run, value, Call([], keywords, definition)))
@@ -928,9 +942,9 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
         return
     # How an object is set up is taken as it comes, as it is in a script.
     instance = instantiate(run, cls, Call([], _given(cls), definition))
-    run.inside = True
+    run.called_from_outside = True
     method = cls.attributes.get(definition.name)
-    if isinstance(method, Static):
+    if isinstance(method, StaticOrClassMethod):
         _hand_back(run, call_function(run, method.function, Call([], keywords, definition)))
     if not isinstance(method, Function) or not isinstance(instance, (Module, Instance)):
         return
@@ -948,13 +962,15 @@ def run_entry(run: Run, surroundings: Surroundings, definition: Definition, othe
             names = {f"self.{k}": v for k, v in carried_attributes(instance).items()}
             run.carried[definition, run.loops] = names
         else:
-            run.before[definition, ()] = {f"self.{k}": v for k, v in named(instance.attributes).items()}
+            run.before[definition, ()] = {
+                f"self.{k}": v for k, v in values_by_path(instance.attributes).items()
+            }
         result = call_function(run, method.bind(instance), Call([], keywords, definition))
         _hand_back(run, result, instance)
     run.loops = ()
 
 
-def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
+def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: FunctionDefinition) -> None:
     """Call what an outside caller has to call first: the method that creates the optimizer which another one
     uses.
 
@@ -1009,7 +1025,7 @@ def _reads(node: ast.AST, stepped: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _asks_for_a_setting(definition: Definition) -> bool:
+def _asks_for_a_setting(definition: FunctionDefinition) -> bool:
     """Whether a function decides by a parameter that a caller need not give: ``again=False``."""
     names = _settings(definition).keys()
     tests = (n.test for n in walk(definition) if isinstance(n, (ast.If, ast.IfExp, ast.While)))
@@ -1018,7 +1034,7 @@ def _asks_for_a_setting(definition: Definition) -> bool:
     )
 
 
-def _settings(definition: Definition, absent: bool = False) -> dict[str, Argument]:
+def _settings(definition: FunctionDefinition, absent: bool = False) -> dict[str, Argument]:
     """The parameters that have a default (or only those that are None by it), as unknown values."""
     spec = definition.args
     positional = [*spec.posonlyargs, *spec.args]
@@ -1084,7 +1100,7 @@ def _hand_back(run: Run, result: Value, instance: Module | Instance | None = Non
     The caller may run backward through their graphs. What a generator yields escapes in the same way.
     """
     within = [instance] if instance is not None else []
-    if isinstance(result, Suspended):
+    if isinstance(result, PendingGenerator):
         exhaust(run, result, lambda item: run.returned.extend(graphs_in([item, *within])))
     run.returned += graphs_in([result, *within, *run.globals.variables.values()])
 
@@ -1094,7 +1110,7 @@ def carried_attributes(instance: Module | Instance) -> dict[str, Value]:
     return carried(instance.attributes)
 
 
-def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition: Definition) -> None:
+def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition: FunctionDefinition) -> None:
     """Between two calls an outside caller may clear gradients, or reset what another method resets.
 
     The gradients of an optimizer that the class makes for itself, and for known networks, are its own
@@ -1102,7 +1118,7 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition
     in where the call has cleared and stepped on others of that kind, or has computed what it differentiates
     of them and no module that imports it clears anything: it leaves that to nobody else.
     """
-    first = run.scenario.first
+    first = run.scenario.main_run
     private = _clearing(run.relevance.tree) <= (run.entered if first is None else run.entered | first.entered)
     inside = {node for c in cls.order() for node in walk(c.node)} if private else set()
     cleared = {leaf for e in run.events if isinstance(e, ZeroGrad) for leaf in e.leaves}
@@ -1196,7 +1212,7 @@ def _assigned(node: ast.AST) -> frozenset[str]:
     )
 
 
-def _has_relevant_loop(definition: Definition, run: Run) -> bool:
+def _has_relevant_loop(definition: FunctionDefinition, run: Run) -> bool:
     return any(
         isinstance(n, (ast.For, ast.While, ast.AsyncFor)) and run.relevance.differentiates(n)
         for n in walk(definition)

@@ -6,9 +6,16 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, OptimizerState, Step, ZeroGrad, unseen
+from gradfix.autograd.graph import Backward, OptimizerState, Step, ZeroGrad, begins_in_unseen_code
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import answered, backwards, between, steps, steps_in, zeros
+from gradfix.autograd.trace_queries import (
+    backwards,
+    between,
+    cached_by_event,
+    gradient_clears,
+    steps,
+    steps_in,
+)
 from gradfix.autograd.values import Optimizer
 
 
@@ -37,7 +44,7 @@ class Misdirected:
 
     def clearings(self) -> Iterator[ZeroGrad]:
         """Where optimizers clear their gradients for this loss, since the step before."""
-        for zero in between(zeros(self.run), self._since(), self.step.serial):
+        for zero in between(gradient_clears(self.run), self._since(), self.step.serial):
             if zero.loops == self.step.loops and isinstance(zero.target, Optimizer):
                 yield zero
 
@@ -46,7 +53,7 @@ class Misdirected:
         path = self.step.loops
         cleared = {
             leaf
-            for zero in between(zeros(self.run), self._since(), self.step.serial)
+            for zero in between(gradient_clears(self.run), self._since(), self.step.serial)
             if zero.loops == path
             for leaf in zero.leaves
         }
@@ -59,7 +66,7 @@ class Misdirected:
         return made[at - 1].serial if at else -1
 
 
-@answered
+@cached_by_event
 def misdirected(run: Run, step: Step) -> Misdirected | None:
     """Why a step is one of the wrong optimizer, if that is certain.
 
@@ -101,7 +108,7 @@ def _swapped(run: Run, step: Step) -> Misdirected | None:
     """A step directly after another optimizer's loss, whose own step comes after a loss for this one."""
     losses = _since_the_step_before(run, step)
     reached = {leaf for loss in losses for leaf in loss.reached}
-    if not losses or any(unseen(node) for loss in losses for node in loss.visited):
+    if not losses or any(begins_in_unseen_code(node) for loss in losses for node in loss.visited):
         return None
     states = [optimizer.state for optimizer in run.optimizers]
     owners = [state for state in states if not reached.isdisjoint(state.owned())]
@@ -138,13 +145,13 @@ def _since_the_step_before(run: Run, step: Step) -> list[Backward]:
     at = bisect_left(made, step.serial, key=lambda s: s.serial)
     since = made[at - 1].serial if at else -1
     losses = [b for b in between(backwards(run), since, step.serial) if b.accumulates]
-    known = all(loss.loops == step.loops and loss.certain and not loss.caught for loss in losses)
+    known = all(loss.loops == step.loops and loss.certain and not loss.error_expected for loss in losses)
     return losses if known and any(_comes_off(run, loss, step) for loss in losses) else []
 
 
 def _comes_off(run: Run, loss: Backward, step: Step) -> bool:
     """Whether a loss certainly leaves gradients, and nothing reads them before a step."""
-    sure = loss.certain and not loss.caught and any(loss.reached.values())
+    sure = loss.certain and not loss.error_expected and any(loss.reached.values())
     return sure and not run.grad_read_between(loss.serial, step.serial)
 
 
