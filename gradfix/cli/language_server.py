@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -26,7 +26,8 @@ from gradfix.pipeline import driver
 from gradfix.pipeline.analysis import problem_of
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions
 from gradfix.pipeline.results import FileReport, Reported
-from gradfix.project import source
+from gradfix.project import source, traces
+from gradfix.project.configuration import Settings
 from gradfix.report import json
 from gradfix.report.documentation import in_markdown
 from gradfix.rewriting.patch import edits_between
@@ -68,6 +69,17 @@ class Found:
         )
 
 
+class Analysed(NamedTuple):
+    """What was found in a version of a document, and what that depends on beside its text."""
+
+    version: int | None = None
+    found: Sequence[Found] = ()
+    settings: Settings | None = None
+    """The configuration; ``None`` if the text alone decides, or there is none."""
+    trace: Sequence[bytes] = ()
+    """What was read (see :mod:`gradfix.project.traces`)."""
+
+
 class Server(LanguageServer):
     """What is known of the documents that an editor has open."""
 
@@ -75,14 +87,14 @@ class Server(LanguageServer):
         # pygls takes a form feed for the end of a line, which no editor does: a change that comes as a range
         # of lines would be made at another place. Whole texts have no such places.
         super().__init__("gradfix", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
-        self.known: dict[str, tuple[int | None, list[Found]]] = {}
-        """By document, the version that was analysed, and what was found."""
+        self.known: dict[str, Analysed] = {}
+        """The last analysis of each document."""
         # One analysis at a time, beside the thread that talks to the editor.
         usual = threading.stack_size(STACK)
         self._analyst = ThreadPoolExecutor(1)
         self._analyst.submit(int).result()
         threading.stack_size(usual)
-        self._analysing: dict[str, tuple[int | None, asyncio.Task[list[Found]]]] = {}
+        self._analysing: dict[str, tuple[int | None, asyncio.Task[Analysed]]] = {}
         self.may_exit = False
         """Whether the editor has said that it is going to end it."""
 
@@ -95,30 +107,30 @@ class Server(LanguageServer):
         self.start_io(cast(BinaryIO, incoming), output)
         return 0 if self.may_exit else 1
 
-    async def findings(self, uri: str) -> list[Found]:
+    async def findings(self, uri: str) -> Sequence[Found]:
         """What is found in a document as it is now.
 
         Who asks while the same version is being analysed waits for that.
         """
         document = self.workspace.get_text_document(uri)
         known = self.known.get(uri)
-        if known is not None and known[0] == document.version:
-            return known[1]
+        if known is not None and known.version == document.version:
+            return known.found
         version, task = self._analysing.get(uri, (None, None))
         if task is None or version != document.version:
             task = asyncio.create_task(self._analyse(document))
             self._analysing[uri] = document.version, task
-        return await task
+        return (await task).found
 
-    async def _analyse(self, document: TextDocument) -> list[Found]:
+    async def _analyse(self, document: TextDocument) -> Analysed:
         uri, version = document.uri, document.version
-        found: list[Found] = []
+        known = Analysed()
         if version is not None and _is_file(uri):
-            found = await self._beside(_found, document.path, document.source)
-        self.known[uri] = version, found
+            known = await self._beside(_analysed, document.path, document.source)
+        self.known[uri] = known = known._replace(version=version)
         if self._analysing.get(uri, (None, None))[1] is asyncio.current_task():
             del self._analysing[uri]
-        return found
+        return known
 
     async def _beside(self, work: Callable[..., _Result], *given: object) -> _Result:
         """The result of ``work``, for which the editor need not wait with anything else."""
@@ -146,11 +158,16 @@ class Server(LanguageServer):
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
 
     async def refresh(self) -> None:
-        """Analyse all open documents again: a file that they import, or the configuration, has changed."""
-        self.known.clear()
-        self._analysing.clear()
+        """Analyse those open documents again that depend on something which has changed: a file that they
+        import, or the configuration."""
+        await self._beside(traces.look_again)
         for document in list(self.workspace.text_documents.values()):
-            await self.publish(document.uri)
+            known = self.known.pop(document.uri, None)
+            self._analysing.pop(document.uri, None)
+            if known is not None and await self._beside(_still_holds, document.path, known):
+                self.known.setdefault(document.uri, known)
+            else:
+                await self.publish(document.uri)
 
     def diagnostic(self, document: TextDocument, one: _Json) -> types.Diagnostic:
         """A finding, with its notes."""
@@ -247,17 +264,17 @@ def _options(path: str) -> Options | Refusal:
     return driver.prepare([path], RequestedOptions(verify=False, force_exclude=True))
 
 
-def _found(path: str, text: str) -> list[Found]:
+def _analysed(path: str, text: str) -> Analysed:
     data = source.encoded(path, text)
     if isinstance(data, bytes) and not source.can_matter(data):
-        return []
+        return Analysed()
     options = _options(path)
     if isinstance(options, Refusal):
         refused = source.Problem(path, options.message)
         (shown,) = json.of_file(FileReport(path, problems=(refused,)))
-        return [Found({**shown, "code": "configuration"})]
+        return Analysed(found=[Found({**shown, "code": "configuration"})])
     if options.leaves_out(path):
-        return []
+        return Analysed(settings=options.settings)
     if isinstance(data, source.Problem):
         report = FileReport(path, text, problems=(data,))
     else:
@@ -266,7 +283,19 @@ def _found(path: str, text: str) -> list[Found]:
         except Exception as error:
             report = FileReport(path, text, problems=(problem_of(path, "the analysis", error),))
     known = [*(None for _ in report.problems), *report.findings]
-    return [Found(one, reported) for one, reported in zip(json.of_file(report), known)]
+    found = [Found(one, reported) for one, reported in zip(json.of_file(report), known)]
+    return Analysed(None, found, options.settings, traces.trace(os.path.abspath(path)))
+
+
+def _still_holds(path: str, known: Analysed) -> bool:
+    """Whether the same would be found in the same text."""
+    if any(one.reported is None for one in known.found):
+        return False  # What has kept it from being analysed need not do so again.
+    if known.settings is None:
+        return True
+    options = _options(path)
+    same = isinstance(options, Options) and options.settings == known.settings
+    return same and all(map(traces.holds, known.trace))
 
 
 def _others(path: str, text: str, chosen: Reported) -> list[_Json]:
@@ -364,7 +393,7 @@ def server() -> Server:
     async def actions(params: types.CodeActionParams) -> Sequence[types.CodeAction]:
         uri, only = params.text_document.uri, params.context.only
         version = made.version_of(uri)
-        if (uri not in made.known or made.known[uri][0] != version) and not await made.settled(uri):
+        if made.known.get(uri, Analysed()).version != version and not await made.settled(uri):
             return []  # The editor asks again when it has the next version.
         document, found = made.workspace.get_text_document(uri), await made.findings(uri)
         offered: list[types.CodeAction] = []

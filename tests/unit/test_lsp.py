@@ -189,14 +189,21 @@ async def test_what_is_shown_follows_what_is_written_saved_and_configured(
         assert [one.code for one in await told(editor)] == ([code] if code else [])
     assert (await editor.code_action_resolve_async(everything)).edit is None  # It was for another version.
 
+    def save(path: Path, text: str) -> None:
+        path.write_text(text)
+        saved = types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(path.as_uri()))
+        editor.text_document_did_save(saved)
+
+    shown = editor.diagnostics[uri]
+    save(tmp_path / "unrelated.py", "import torch\n")
+    assert await offered(editor, uri)
+    assert editor.diagnostics[uri] is shown  # Nothing has been looked at again.
     helper = tmp_path / "helper.py"
     helper.write_text("def loss_of(net, x):\n    return net(x).pow(2).mean()\n")
     importing = RIGHT.replace("from torch", "from helper import loss_of\nfrom torch")
     change(editor, uri, next(versions), importing.replace("net(x).pow(2).mean()", "loss_of(net, x)"))
     assert await told(editor) == []
-    helper.write_text(helper.read_text().replace("mean()", "mean().detach()"))
-    saved = types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(helper.as_uri()))
-    editor.text_document_did_save(saved)
+    save(helper, helper.read_text().replace("mean()", "mean().detach()"))
     assert [one.code for one in await told(editor)] == ["loss-without-graph"]
 
     settings = tmp_path / "pyproject.toml"
