@@ -288,7 +288,8 @@ def _analysed(path: str, text: str) -> Analysed:
 
 
 def _still_holds(path: str, known: Analysed) -> bool:
-    """Whether the same would be found in the same text."""
+    """Whether the same would be found in the same text. (That is never said again of what depends on a file
+    that has changed: traces do not forget older answers.)"""
     if any(one.reported is None for one in known.found):
         return False  # What has kept it from being analysed need not do so again.
     if known.settings is None:

@@ -14,9 +14,12 @@ from pathlib import Path
 import pytest
 import pytest_lsp
 from lsprotocol import types
+from pygls.workspace import TextDocument
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
+from gradfix.cli import language_server
 from gradfix.cli.framing import LARGEST, Messages
+from gradfix.report import addresses
 
 RIGHT = """
 import torch
@@ -301,6 +304,14 @@ async def test_folders_of_a_workspace_have_their_own_configuration(
         editor.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(added))
         open_file(editor, tmp_path / name / "train.py")
         assert len(await told(editor)) == (name == "two")
+
+
+def test_a_finding_links_to_its_page_once_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "HOME", "https://forge.example/gradfix")
+    (found,) = language_server._analysed("train.py", WASTEFUL).found
+    shown = language_server.server().diagnostic(TextDocument("file:///train.py", WASTEFUL), found.data)
+    assert shown.code_description is not None
+    assert shown.code_description.href.endswith("/docs/codemods.md#needless-retain-graph")
 
 
 def test_it_ends_with_0_after_shutdown_and_exit_and_with_1_otherwise(tmp_path: Path) -> None:
