@@ -19,7 +19,7 @@ import typer
 import gradfix
 from gradfix import __version__
 from gradfix.cli import applying, checking, verifying
-from gradfix.cli.arguments import PassesOn, RunsScripts, completion_script, start
+from gradfix.cli.arguments import PassesOn, RunsScripts, print_completion_script, start
 from gradfix.cli.options import (
     EVIDENCE,
     Codemods,
@@ -468,12 +468,14 @@ class Shell(StrEnum):
 
 
 @app.command("generate-shell-completion", short_help="Print what a shell completes with.")
-def generate_shell_completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
+def generate_shell_completion(
+    context: typer.Context, shell: Annotated[Shell, typer.Argument(help="The shell.")]
+) -> None:
     """Print the script by which a shell completes commands and options of gradfix.
 
     In bash: eval "$(gradfix generate-shell-completion bash)"
     """
-    put(completion_script("gradfix", shell))
+    print_completion_script(context, shell)
 
 
 @app.command(short_help="Explain a mistake.")
