@@ -21,6 +21,7 @@ from pygls.workspace import TextDocument
 
 from gradfix import __version__
 from gradfix.cli.framing import Messages
+from gradfix.cli.opened import JUPYTER, Opened, OpenNotebook, all_opened, opened
 from gradfix.core.codemod import Applicability, Effect
 from gradfix.pipeline import driver
 from gradfix.pipeline.analysis import problem_of
@@ -30,7 +31,6 @@ from gradfix.project import source, traces
 from gradfix.project.configuration import Settings
 from gradfix.report import json
 from gradfix.report.documentation import in_markdown
-from gradfix.rewriting.patch import edits_between
 from gradfix.rules import catalog
 
 SEVERITIES = {
@@ -86,9 +86,14 @@ class Server(LanguageServer):
     def __init__(self) -> None:
         # pygls takes a form feed for the end of a line, which no editor does: a change that comes as a range
         # of lines would be made at another place. Whole texts have no such places.
-        super().__init__("gradfix", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        super().__init__(
+            "gradfix",
+            __version__,
+            text_document_sync_kind=types.TextDocumentSyncKind.Full,
+            notebook_document_sync=types.NotebookDocumentSyncOptions([JUPYTER]),
+        )
         self.known: dict[str, Analysed] = {}
-        """The last analysis of each document."""
+        """The last analysis of each file or notebook."""
         # One analysis at a time, beside the thread that talks to the editor.
         usual = threading.stack_size(STACK)
         self._analyst = ThreadPoolExecutor(1)
@@ -107,26 +112,29 @@ class Server(LanguageServer):
         self.start_io(cast(BinaryIO, incoming), output)
         return 0 if self.may_exit else 1
 
-    async def findings(self, uri: str) -> Sequence[Found]:
-        """What is found in a document as it is now.
+    def opened(self, uri: str) -> Opened | OpenNotebook:
+        """The file that a document is, or the notebook that it is a cell of."""
+        return opened(self.workspace, uri)
+
+    async def findings(self, given: Opened | OpenNotebook) -> Sequence[Found]:
+        """What is found in a file or notebook as it is now.
 
         Who asks while the same version is being analysed waits for that.
         """
-        document = self.workspace.get_text_document(uri)
-        known = self.known.get(uri)
-        if known is not None and known.version == document.version:
+        known = self.known.get(given.uri)
+        if known is not None and known.version == given.version:
             return known.found
-        version, task = self._analysing.get(uri, (None, None))
-        if task is None or version != document.version:
-            task = asyncio.create_task(self._analyse(document))
-            self._analysing[uri] = document.version, task
+        version, task = self._analysing.get(given.uri, (None, None))
+        if task is None or version != given.version:
+            task = asyncio.create_task(self._analyse(given))
+            self._analysing[given.uri] = given.version, task
         return (await task).found
 
-    async def _analyse(self, document: TextDocument) -> Analysed:
-        uri, version = document.uri, document.version
+    async def _analyse(self, given: Opened | OpenNotebook) -> Analysed:
+        uri, version = given.uri, given.version
         known = Analysed()
         if version is not None and _is_file(uri):
-            known = await self._beside(_analysed, document.path, document.source)
+            known = await self._beside(_analysed, given.path, given.text)
         self.known[uri] = known = known._replace(version=version)
         if self._analysing.get(uri, (None, None))[1] is asyncio.current_task():
             del self._analysing[uri]
@@ -143,36 +151,38 @@ class Server(LanguageServer):
         return before is not None and self.version_of(uri) == before
 
     def version_of(self, uri: str) -> int | None:
-        """The version of a document; ``None`` if it is not open."""
-        # pygls keeps documents by their decoded addresses: two editors encode one in two ways.
-        return self.workspace.get_text_document(uri).version
+        """The version of a file or notebook; ``None`` if it is not open."""
+        return self.opened(uri).version
 
     async def publish(self, uri: str) -> None:
-        """Show what is found in a document, unless it has changed meanwhile."""
-        version = self.version_of(uri)
-        found = await self.findings(uri)
+        """Show what is found in a file or notebook, unless it has changed meanwhile."""
+        given = self.opened(uri)
+        version = given.version
+        found = await self.findings(given)
         if version is None or self.version_of(uri) != version:
             return
-        document = self.workspace.get_text_document(uri)
-        diagnostics = [self.diagnostic(document, one.data) for one in found]
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
+        for document in given.documents:
+            here = [one.data for one in found if given.part(one.data["cell"]) is document]
+            diagnostics = [self.diagnostic(given, one) for one in here]
+            shown = types.PublishDiagnosticsParams(document.uri, diagnostics, document.version)
+            self.text_document_publish_diagnostics(shown)
 
     async def refresh(self) -> None:
-        """Analyse those open documents again that depend on something which has changed: a file that they
-        import, or the configuration."""
+        """Analyse again what is open and depends on something which has changed: a file that it imports, or
+        the configuration."""
         await self._beside(traces.look_again)
-        for document in list(self.workspace.text_documents.values()):
-            known = self.known.pop(document.uri, None)
-            self._analysing.pop(document.uri, None)
-            if known is not None and await self._beside(_still_holds, document.path, known):
-                self.known.setdefault(document.uri, known)
+        for given in all_opened(self.workspace):
+            known = self.known.pop(given.uri, None)
+            self._analysing.pop(given.uri, None)
+            if known is not None and await self._beside(_still_holds, given.path, known):
+                self.known.setdefault(given.uri, known)
             else:
-                await self.publish(document.uri)
+                await self.publish(given.uri)
 
-    def diagnostic(self, document: TextDocument, one: _Json) -> types.Diagnostic:
+    def diagnostic(self, given: Opened | OpenNotebook, one: _Json) -> types.Diagnostic:
         """A finding, with its notes."""
         return types.Diagnostic(
-            range=self.range(document, one),
+            range=self.range(given.part(one["cell"]), one),
             message=one["message"],
             severity=SEVERITIES[one["severity"]],
             code=one["code"],
@@ -180,34 +190,35 @@ class Server(LanguageServer):
             source="gradfix",
             related_information=[
                 types.DiagnosticRelatedInformation(
-                    types.Location(document.uri, self.range(document, note)), note["message"]
+                    types.Location(part.uri, self.range(part, note)), note["message"]
                 )
                 for note in one["notes"]
+                for part in [given.part(note["cell"])]
             ],
         )
 
-    async def fixes(self, document: TextDocument, found: Found) -> list[types.CodeAction]:
+    async def fixes(self, given: Opened | OpenNotebook, found: Found) -> list[types.CodeAction]:
         """The fix of a finding, and the others that it has, for the version that was looked at."""
         if found.others is None:
-            given = document.path, document.source, found.reported
-            found.others = await self._beside(_others, *given) if found.has_choice else []
+            asked = given.path, given.text, found.reported
+            found.others = await self._beside(_others, *asked) if found.has_choice else []
         chosen = [] if found.data["fix"] is None else [found.data]
-        return [self._fix(document, found, one) for one in (*chosen, *found.others)]
+        return [self._fix(given, found, one) for one in (*chosen, *found.others)]
 
-    def _fix(self, document: TextDocument, found: Found, one: _Json) -> types.CodeAction:
+    def _fix(self, given: Opened | OpenNotebook, found: Found, one: _Json) -> types.CodeAction:
         changes = " (changes what is learned)" if one["effect"] == Effect.CHANGES else ""
         return types.CodeAction(
             title=f"gradfix: {one['fix']['message']}{changes}",
             kind=types.CodeActionKind.QuickFix,
-            diagnostics=[self.diagnostic(document, found.data)],
+            diagnostics=[self.diagnostic(given, found.data)],
             is_preferred=one is found.data and one["fix"]["applicability"] == Applicability.SAFE,
-            edit=self.edit(document, one["fix"]["edits"]),
+            edit=self.edit(given, one["fix"]["edits"]),
         )
 
-    def suppression(self, document: TextDocument, one: _Json) -> types.CodeAction | None:
+    def suppression(self, given: Opened | OpenNotebook, one: _Json) -> types.CodeAction | None:
         """The comment that silences a finding, if its line has no other comment of gradfix."""
         row = one["location"]["row"]
-        line = (*source.split_lines(document.source), "")[row - 1]
+        line = (*source.split_lines(given.part(one["cell"]).source), "")[row - 1]
         if "# gradfix:" in line or one["code"] not in catalog.load().names:
             return None
         start, end = ({"row": row, "column": column + 1} for column in (len(line.rstrip()), len(line)))
@@ -215,8 +226,11 @@ class Server(LanguageServer):
         return types.CodeAction(
             title=f"gradfix: ignore {one['code']} on this line",
             kind=types.CodeActionKind.QuickFix,
-            diagnostics=[self.diagnostic(document, one)],
-            edit=self.edit(document, [{"location": start, "end_location": end, "content": comment}]),
+            diagnostics=[self.diagnostic(given, one)],
+            edit=self.edit(
+                given,
+                [{"cell": one["cell"], "location": start, "end_location": end, "content": comment}],
+            ),
         )
 
     @property
@@ -231,18 +245,28 @@ class Server(LanguageServer):
         """An action with its edit: every safe fix at once, if the document is still what it was."""
         asked = cast(_Json, action.data)
         uri, version = asked["uri"], asked["version"]
-        if self.version_of(uri) == version:
-            document = self.workspace.get_text_document(uri)
-            edits = await self._beside(_edits_of_all, document.path, document.source)
+        given = self.opened(uri)
+        if given.version == version:
+            edits = await self._beside(_edits_of_all, given.path, given.text)
             if edits and self.version_of(uri) == version:
-                action.edit = self.edit(document, edits)
+                action.edit = self.edit(given, edits)
         return action
 
-    def edit(self, document: TextDocument, edits: Sequence[_Json]) -> types.WorkspaceEdit:
-        """Changes of a document, and of no other version of it."""
-        made = [types.TextEdit(self.range(document, edit), edit["content"]) for edit in edits]
-        identifier = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
-        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(identifier, made)])
+    def edit(self, given: Opened | OpenNotebook, edits: Sequence[_Json]) -> types.WorkspaceEdit:
+        """Changes of a file or notebook, and of no other version of its documents."""
+        changes: list[types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile] = []
+        for document in given.documents:
+            here = [edit for edit in edits if given.part(edit["cell"]) is document]
+            made = [types.TextEdit(self.range(document, edit), edit["content"]) for edit in here]
+            identifier = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
+            changes += [types.TextDocumentEdit(identifier, made)] if made else []
+        return types.WorkspaceEdit(document_changes=changes)
+
+    def meets(self, given: Opened | OpenNotebook, one: _Json, uri: str, where: types.Range) -> bool:
+        """Whether a finding is in the document ``uri`` of what is open, and there ``where`` is."""
+        document = given.part(one["cell"])
+        here = self.workspace.get_text_document(uri) is document or document.uri == uri
+        return here and _meet(self.range(document, one), where)
 
     def range(self, document: TextDocument, at: _Json) -> types.Range:
         """A place in the units that the editor counts in."""
@@ -305,7 +329,7 @@ def _others(path: str, text: str, chosen: Reported) -> list[_Json]:
     if isinstance(options, Refusal) or parsed is None:
         return []
     try:
-        return json.of_file(FileReport(path, text, tuple(driver.other_fixes(parsed, chosen, options))))
+        return json.of_file(FileReport(path, parsed.text, tuple(driver.other_fixes(parsed, chosen, options))))
     except Exception as error:  # The fix that was chosen is there nevertheless.
         print(f"warning: {problem_of(path, 'the choice of other fixes', error)}", file=sys.stderr)
         return []
@@ -317,7 +341,7 @@ def _edits_of_all(path: str, text: str) -> list[_Json]:
     if isinstance(options, Refusal) or parsed is None or options.leaves_out(path):
         return []
     repaired = driver.repair(parsed, options)
-    return [{**one} for one in edits_between(text, repaired.text)]
+    return [{**one} for one in json.edits(path, parsed.text, repaired.text)]
 
 
 def _parsed(path: str, text: str) -> source.Source | None:
@@ -359,7 +383,7 @@ def server() -> Server:
         await made.refresh()
 
     @made.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    async def opened(params: types.DidOpenTextDocumentParams) -> None:
+    async def shown(params: types.DidOpenTextDocumentParams) -> None:
         await made.publish(params.text_document.uri)
 
     @made.feature(types.TEXT_DOCUMENT_DID_SAVE)
@@ -377,31 +401,49 @@ def server() -> Server:
         made.known.pop(uri, None)
         made.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
+    @made.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    async def notebook_shown(params: types.DidOpenNotebookDocumentParams) -> None:
+        await made.publish(params.notebook_document.uri)
+
+    @made.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    async def notebook_changed(params: types.DidChangeNotebookDocumentParams) -> None:
+        cells = params.change.cells
+        for gone in cells.structure.did_close or [] if cells and cells.structure else []:
+            made.text_document_publish_diagnostics(types.PublishDiagnosticsParams(gone.uri, []))
+        if await made.settled(params.notebook_document.uri):
+            await made.publish(params.notebook_document.uri)
+
+    @made.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def notebook_closed(params: types.DidCloseNotebookDocumentParams) -> None:
+        made.known.pop(params.notebook_document.uri, None)
+        for cell in params.cell_text_documents:
+            made.text_document_publish_diagnostics(types.PublishDiagnosticsParams(cell.uri, []))
+
     @made.feature(types.TEXT_DOCUMENT_HOVER)
     async def hovered(params: types.HoverParams) -> types.Hover | None:
-        document = made.workspace.get_text_document(params.text_document.uri)
+        given, uri = made.opened(params.text_document.uri), params.text_document.uri
         here = types.Range(params.position, params.position)
-        known = [one.data for one in await made.findings(document.uri)]
-        found = [one for one in known if _meet(made.range(document, one), here)]
+        found = [one.data for one in await made.findings(given) if made.meets(given, one.data, uri, here)]
         if not found:
             return None
         content = types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(map(explanation, found)))
-        return types.Hover(content, made.range(document, found[0]))
+        return types.Hover(content, made.range(given.part(found[0]["cell"]), found[0]))
 
     kinds = [types.CodeActionKind.QuickFix, FIX_ALL]
 
     @made.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(kinds, resolve_provider=True))
     async def actions(params: types.CodeActionParams) -> Sequence[types.CodeAction]:
         uri, only = params.text_document.uri, params.context.only
-        version = made.version_of(uri)
-        if made.known.get(uri, Analysed()).version != version and not await made.settled(uri):
+        given = made.opened(uri)
+        version = given.version
+        if made.known.get(given.uri, Analysed()).version != version and not await made.settled(uri):
             return []  # The editor asks again when it has the next version.
-        document, found = made.workspace.get_text_document(uri), await made.findings(uri)
+        found = await made.findings(given)
         offered: list[types.CodeAction] = []
         if only is None or _cover(only, types.CodeActionKind.QuickFix):
-            here = [one for one in found if _meet(made.range(document, one.data), params.range)]
-            offered = [action for one in here for action in await made.fixes(document, one)]
-            ignored = [made.suppression(document, one.data) for one in here]
+            here = [one for one in found if made.meets(given, one.data, uri, params.range)]
+            offered = [action for one in here for action in await made.fixes(given, one)]
+            ignored = [made.suppression(given, one.data) for one in here]
             offered += [action for action in ignored if action is not None]
         if _fixable(found) and (made.resolves if only is None else _cover(only, FIX_ALL)):
             everything = types.CodeAction(

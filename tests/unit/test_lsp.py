@@ -19,6 +19,7 @@ from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
 from gradfix.cli import language_server
 from gradfix.cli.framing import LARGEST, Messages
+from gradfix.cli.opened import Opened
 from gradfix.report import addresses
 
 RIGHT = """
@@ -309,7 +310,9 @@ async def test_folders_of_a_workspace_have_their_own_configuration(
 def test_a_finding_links_to_its_page_once_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(addresses, "HOME", "https://forge.example/gradfix")
     (found,) = language_server._analysed("train.py", WASTEFUL).found
-    shown = language_server.server().diagnostic(TextDocument("file:///train.py", WASTEFUL), found.data)
+    shown = language_server.server().diagnostic(
+        Opened(TextDocument("file:///train.py", WASTEFUL)), found.data
+    )
     assert shown.code_description is not None
     assert shown.code_description.href.endswith("/docs/codemods.md#needless-retain-graph")
 
@@ -380,3 +383,56 @@ def test_the_server_outlives_a_length_that_is_none_and_ends_when_it_is_asked_to(
     assert b'"id": 2' in done.stdout or b'"id":2' in done.stdout
     told = "warning: a message is passed over: it is said to have 99,999,999,999,999,999,999 bytes\n"
     assert done.stderr.decode() == told
+
+
+def cell(number: int, text: str = "", language: str = "python") -> types.TextDocumentItem:
+    return types.TextDocumentItem(f"vscode-notebook-cell:/a.ipynb#{number}", language, 1, text)
+
+
+async def shown(editor: LanguageClient, cells: Sequence[types.TextDocumentItem], *codes: list[str]) -> None:
+    """Wait until these are shown in the cells."""
+    for _ in range(10 * SECONDS):
+        known = [editor.diagnostics.get(one.uri) for one in cells]
+        if [None if one is None else [found.code for found in one] for one in known] == [*codes]:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(known)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.asyncio
+async def test_the_cells_of_a_notebook_are_one_program(editor: LanguageClient, tmp_path: Path) -> None:
+    uri = (tmp_path / "a.ipynb").as_uri()
+    head, _, body = WASTEFUL.partition("for x")
+    cells = [cell(1, "# Title", "markdown"), cell(2, f"%matplotlib inline\n{head}"), cell(3, f"for x{body}")]
+    kinds = [types.NotebookCellKind.Markup, types.NotebookCellKind.Code, types.NotebookCellKind.Code]
+    listed = [types.NotebookCell(kind, one.uri) for kind, one in zip(kinds, cells)]
+    notebook = types.NotebookDocument(uri, "jupyter-notebook", 1, listed)
+    editor.notebook_document_did_open(types.DidOpenNotebookDocumentParams(notebook, cells))
+    await shown(editor, cells, [], [], ["needless-retain-graph"])
+    fix, ignoring, everything = await offered(editor, cells[2].uri)
+    for action in (fix, await editor.code_action_resolve_async(everything)):
+        (changed,) = action.edit.document_changes
+        assert changed.text_document.uri == cells[2].uri
+        assert edited(editor, cells[2].text, action) == cells[2].text.replace("retain_graph=True", "")
+    assert "# gradfix: ignore[" in edited(editor, cells[2].text, ignoring)
+    assert await offered(editor, cells[1].uri, only=["quickfix"]) == []
+    # Of a cell, editors send what has changed alone.
+    line = (
+        cells[2].text.splitlines().index(next(one for one in cells[2].text.splitlines() if "retain" in one))
+    )
+    at = cells[2].text.splitlines()[line].index("retain_graph=True")
+    encoding, size = UNITS[editor.units]
+    at = len(cells[2].text.splitlines()[line][:at].encode(encoding)) // size
+    gone = types.Range(types.Position(line, at), types.Position(line, at + len("retain_graph=True")))
+    content = types.NotebookDocumentCellContentChanges(
+        types.VersionedTextDocumentIdentifier(2, cells[2].uri),
+        [types.TextDocumentContentChangePartial(gone, "")],
+    )
+    change = types.NotebookDocumentChangeEvent(
+        cells=types.NotebookDocumentCellChanges(text_content=[content])
+    )
+    editor.notebook_document_did_change(
+        types.DidChangeNotebookDocumentParams(types.VersionedNotebookDocumentIdentifier(2, uri), change)
+    )
+    await shown(editor, cells, [], [], [])
