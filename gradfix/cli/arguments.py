@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, NoReturn, cast, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -25,9 +25,7 @@ def start(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -
     command = typer.main.get_command(app)
     args = None if arguments is None else list(arguments)
     if _VARIABLE.format(name.upper()) in os.environ:  # A shell asks how a command line may go on.
-        from typer import _completion_classes
-
-        _completion_classes.completion_init()
+        _know_shells()
     try:
         code = command.main(args=args, prog_name=name, standalone_mode=False)
     except _Mistake as mistake:
@@ -43,14 +41,19 @@ def start(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -
 _VARIABLE = "_{}_COMPLETE"
 
 
-def completion_script(name: str, shell: str) -> str:
-    """The script by which ``shell`` completes the command line of ``name``."""
-    from typer import _completion_shared
+def print_completion_script(context: Any, shell: str) -> NoReturn:
+    """Print the script by which ``shell`` completes the command line, and end."""
+    from typer.completion import show_callback
 
-    made = _completion_shared.get_completion_script(
-        prog_name=name, complete_var=_VARIABLE.format(name.upper()), shell=shell
-    )
-    return f"{made}\n"
+    show_callback(context, cast(Any, None), shell)  # What typer's own --show-completion calls; it exits.
+    raise SystemExit(0)
+
+
+def _know_shells() -> None:
+    """Make typer's ways to complete known, as it does itself where it has options of its own for them."""
+    from typer.completion import get_completion_inspect_parameters
+
+    get_completion_inspect_parameters()
 
 
 _Mistake: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")

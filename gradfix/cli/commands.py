@@ -25,7 +25,7 @@ from gradfix.cli.arguments import (
     Command,
     PassesOn,
     RunsScripts,
-    completion_script,
+    print_completion_script,
     start,
     takes_groups,
 )
@@ -409,12 +409,14 @@ class Shell(StrEnum):
 
 
 @app.command("generate-shell-completion", cls=Command, short_help="Print what a shell completes with.")
-def generate_shell_completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
+def generate_shell_completion(
+    context: typer.Context, shell: Annotated[Shell, typer.Argument(help="The shell.")]
+) -> None:
     """Print the script by which a shell completes commands and options of gradfix.
 
     In bash: eval "$(gradfix generate-shell-completion bash)"
     """
-    put(completion_script("gradfix", shell))
+    print_completion_script(context, shell)
 
 
 @app.command(cls=Command, short_help="Explain a mistake.")

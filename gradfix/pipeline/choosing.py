@@ -134,6 +134,29 @@ def choose_fix(
     return Reported(finding)
 
 
+def other_fixes(analysis: Analysis, chosen: Reported, options: Options) -> Iterator[Reported]:
+    """The finding with each further fix that resolves it, of each way the first: for a person to choose from.
+
+    They have a budget of their own.
+    """
+    known = chosen.finding
+    kept = (known.code, known.message, known.fixes, known.ways)
+    alike = (f for f in analysis.findings if (f.code, f.message, f.fixes, f.ways) == kept)
+    finding = next(alike, None)
+    if finding is None:
+        return
+    budget = _Budget(analysis.program)
+    texts, ways = {chosen.fixed_text}, {chosen.fix.way if chosen.fix is not None else None}
+    for fix in (*finding.fixes, *finding.ways):
+        if (fix.way is not None and fix.way in ways) or not budget.for_one:
+            continue
+        other = choose_fix(analysis, finding, [fix], options, budget)
+        if other.fix is not None and other.fixed_text not in texts:
+            texts.add(other.fixed_text)
+            ways.add(fix.way)
+            yield other
+
+
 def is_allowed(fix: Fix, options: Options) -> bool:
     """Whether a fix may be applied without further leave."""
     return options.unsafe_fixes or fix.effect is not Effect.CHANGES

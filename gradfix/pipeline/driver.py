@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Effect, Finding, Unanalysed, UnknownFunction
-from gradfix.pipeline import asking, writing
+from gradfix.pipeline import asking, choosing, writing
 from gradfix.pipeline.analysis import (
     Analysis,
     analyse,
@@ -546,6 +546,11 @@ def offers(parsed: Source, options: Options) -> Iterator[tuple[Attempt, Source]]
             text = after.source.text
             found = Attempt(candidate.finding, candidate.fix, parsed.text, text, Outcome.UNVERIFIED)
             yield found, after.source
+
+
+def other_fixes(parsed: Source, chosen: Reported, options: Options) -> Iterator[Reported]:
+    """A finding of :func:`check_text` with each further fix that it has, those of other ways among them."""
+    return choosing.other_fixes(analyse(parsed, options), chosen, options)
 
 
 def findings(parsed: Source, options: Options) -> tuple[Finding, ...]:

@@ -304,6 +304,15 @@ def _parse_notebook(path: str, data: bytes, limit: int) -> Source | Problem:
     return Source(path, data, encoding, text, tree, notebook)
 
 
+def encoded(path: str, text: str) -> bytes | Problem:
+    """A text that is not in its file yet, as the bytes that hold it: in the encoding that it declares."""
+    try:
+        encoding = tokenize.detect_encoding(io.BytesIO(text.encode()).readline)[0]
+        return text.encode(encoding)
+    except (SyntaxError, UnicodeError) as error:
+        return Problem(path, str(error), "syntax-error", 1)
+
+
 def split_lines(text: str) -> tuple[str, ...]:
     """The lines of ``text`` without their ends, as Python's own tokenizer counts them.
 

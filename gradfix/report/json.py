@@ -219,6 +219,11 @@ class _Places:
         return character_column(lines[line - 1], column) if line <= len(lines) else 1
 
 
+def edits(path: str, before: str, after: str) -> list[TextEdit]:
+    """What makes ``after`` of the source ``before``."""
+    return _Places(path, before).edits(after)
+
+
 class _PlacesInFile(_Places):
     """Where spans of a notebook's code are in its file."""
 

@@ -160,7 +160,7 @@ def test_run_explains_what_pytest_catches(gan: Path) -> None:
 def test_run_says_who_explains_it_where_it_cannot(ends: str, hint: str, tmp_path: Path) -> None:
     """As with an interpreter beside which gradfix is not installed."""
     (tmp_path / "test_it.py").write_text(f"def test_it():\n    assert {ends}\n")
-    options = ["--min-severity", "info", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    options = ["--min-severity", "info", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio"]
     done = gradfix("run", *options, cwd=tmp_path)
     assert done.returncode == int(bool(hint))
     assert hint in done.stderr.decode()
