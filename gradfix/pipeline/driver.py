@@ -626,12 +626,14 @@ def readable(path: str, before: bytes, after: bytes) -> bytes:
     from gradfix.project import notebooks
 
     versions = [notebooks.read(data.decode("utf-8-sig")) for data in (before, after)]
-    return patches.combine(
+    changes = [
         patches.unified_diff(
-            f"{path}:cell {old.number}", *(f"{cell.source}\n".encode() for cell in (old, new))
+            f"{path}:cell {old.number}", f"{old.source}\n".encode(), f"{new.source}\n".encode()
         )
         for old, new in zip(*(notebook.cells for notebook in versions))
-    )
+    ]
+    # The tab behind names with blanks is for git, which these are not for.
+    return patches.combine(change.replace(b"\t\n", b"\n", 2) for change in changes)
 
 
 def _folder_of(files: Iterable[str]) -> str:
