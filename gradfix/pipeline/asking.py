@@ -171,7 +171,7 @@ class Conversation:
                 self._accepted.add(key)
                 return Accepted(candidate, after)
             else:
-                edited = _edited(analysis, candidate, str(answer.text), options)
+                edited = _edited(analysis, candidate, after, str(answer.text), options)
                 if isinstance(edited, Accepted):
                     return edited
                 offer = offer._replace(trouble=edited)
@@ -226,11 +226,16 @@ def _named(candidate: Candidate) -> FixKey:
     return code, line.partition("# gradfix:")[0].rstrip(), number, name
 
 
-def _edited(analysis: Analysis, candidate: Candidate, text: str, options: Options) -> Accepted | str:
+def _edited(
+    analysis: Analysis, candidate: Candidate, fixed: Analysis, text: str, options: Options
+) -> Accepted | str:
     """A fix with other words than gradfix's, or why it is none.
 
-    What the fix promises is what the edited file is held to when it runs.
+    What the fix promises is what the edited file is held to when it runs: also that every optimizer uses the
+    gradients of the losses that it uses in the file with gradfix's own words, which is ``fixed``.
     """
+    from gradfix.pipeline.proving import complete
+
     parsed = analysis.source.with_text(text)
     if isinstance(parsed, Problem):
         return f"what was edited is no Python: {parsed.message}" + (
@@ -242,5 +247,5 @@ def _edited(analysis: Analysis, candidate: Candidate, text: str, options: Option
     finding, fix = candidate.finding, candidate.fix
     if (why := replaces(analysis, {finding: fix}, after)) is not None:
         return f"what was edited {why}"
-    edited = fix._replace(message=f"{fix.message} (edited by hand)")
+    edited = complete(fix, analysis, fixed)._replace(message=f"{fix.message} (edited by hand)")
     return Accepted(candidate._replace(fix=edited), after)

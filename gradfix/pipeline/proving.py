@@ -41,12 +41,8 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
 
     The claim is completed by what the model says of the fixed program, so the model is tested too.
     """
-    fix = candidate.fix
+    fix = complete(candidate.fix, before, after)
     text = after.source.text
-    if not fix.claim.feeds and before.program is not None and after.program is not None:
-        from gradfix.autograd.prediction import feeds
-
-        fix = fix._replace(claim=fix.claim._replace(feeds=feeds(after.program, before.program)))
     attempt = Attempt(candidate.finding, fix, before.source.text, text, Outcome.UNVERIFIED)
     if not options.verify:
         return attempt
@@ -59,6 +55,15 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
     outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
     withheld = not options.unproved and outcome is Outcome.UNVERIFIED
     return attempt._replace(outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
+
+
+def complete(fix: Fix, before: Analysis, after: Analysis) -> Fix:
+    """``fix`` with what the model says of the losses that optimizers use once it is made."""
+    if fix.claim.feeds or before.program is None or after.program is None:
+        return fix
+    from gradfix.autograd.prediction import feeds
+
+    return fix._replace(claim=fix.claim._replace(feeds=feeds(after.program, before.program)))
 
 
 def faults_of(analysis: Analysis) -> Faults:

@@ -17,6 +17,11 @@ from pathlib import Path
 import pytest
 from fakes import ROOT, gradfix, standard_codemods
 
+from gradfix.pipeline import driver
+from gradfix.pipeline.asking import Answer, Choice, Interactive, Offer
+from gradfix.pipeline.options import Options, RequestedOptions
+from gradfix.pipeline.results import Attempt
+
 PATIENCE = 20.0
 PROMPT = b"quit (q), ? "
 TAIL = "# x.backward()\n"
@@ -254,3 +259,32 @@ def test_without_a_terminal_it_is_refused(project: Path) -> None:
 def test_what_contradicts_it_is_refused(project: Path, option: list[str]) -> None:
     done = gradfix("apply", "-i", *option, "train.py", cwd=project)
     assert done.returncode == 2 and b"--interactive" in done.stderr
+
+
+def test_what_is_edited_is_held_to_the_losses_that_the_fix_itself_lets_optimizers_use(tmp_path: Path) -> None:
+    """Both steps moved to the end silence the error, and train the discriminator by the other loss too."""
+    path = tmp_path / "train.py"
+    path.write_bytes((ROOT / "examples" / "workshop" / "glyph_forge.py").read_bytes())
+
+    def edited(text: str) -> str:
+        text = text.replace("pictures.detach()", "pictures")
+        early = "loss_forged.backward()\n        inspector_optim.step()"
+        text = text.replace(early, "loss_forged.backward(retain_graph=True)")
+        last = "        forger_optim.step()"
+        return text.replace(last, f"        inspector_optim.step()\n{last}")
+
+    def ask(offer: Offer) -> Answer:
+        assert offer.after is not None
+        return Answer(Choice.ACCEPT, edited(offer.after.text))
+
+    def attempt(interactive: Interactive | None) -> Attempt:
+        options = driver.prepare([str(path)], RequestedOptions(verify=False, interactive=interactive))
+        assert isinstance(options, Options)
+        (one,) = driver.plan([str(path)], options).attempts
+        return one
+
+    usual = attempt(None)
+    assert usual.fix.claim.feeds
+    own = attempt(Interactive(ask))
+    assert own.after == edited(usual.after) != usual.after
+    assert own.fix.claim == usual.fix.claim
