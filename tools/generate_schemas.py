@@ -3,9 +3,9 @@
     python tools/generate_schemas.py            rewrite them
     python tools/generate_schemas.py --check    exit with 1 if one is stale
 
-Findings and certificates are those of ``gradfix/pipeline/json_types.py``: msgspec makes schemas of its types,
-and the docstrings beneath their fields are the descriptions. The configuration is that of the dataclasses
-that it is read into; what their types do not say stands in the tables that check it.
+Findings, certificates and baselines are those of ``gradfix/pipeline/json_types.py``: msgspec makes schemas
+of its types, and the docstrings beneath their fields are the descriptions. The configuration is that of the
+dataclasses that it is read into; what their types do not say stands in the tables that check it.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def schemas() -> dict[str, Schema]:
     return {
         "findings": of_type(list[json_types.FindingData], "What `gradfix check --output-format json` prints"),
         "certificate": of_type(json_types.CertificateData, "A certificate in `gradfix-evidence/`"),
+        "baseline": of_type(json_types.BaselineData, "What `gradfix check --write-baseline` writes"),
         "configuration": of_configuration(),
     }
 

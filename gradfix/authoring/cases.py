@@ -219,7 +219,7 @@ def judged(case: Case, options: Options) -> Judged:
         return Judged("", [f"its fault is {case.fault}, which none of these codemods finds"])
     if case.fault != NONE:  # Another one may repair the same line.
         options = replace(options, selected=frozenset({case.fault}))
-    found = [] if (told := _predicted(parsed)) == case.raises else [_other_error(told, case.raises)]
+    found = [] if (raised := _predicted(parsed)) == case.raises else [_other_error(raised, case.raises)]
     failed = driver.check_text(str(case.path), parsed.data, options).problems
     if failed:
         return Judged("", [problem.message for problem in failed])
@@ -255,8 +255,8 @@ def _predicted(parsed: Source) -> tuple[str, int] | None:
         program.release()
 
 
-def _other_error(told: tuple[str, int] | None, expected: tuple[str, int] | None) -> str:
-    now, then = (NOTHING if one is None else f"{one[0]} at line {one[1]}" for one in (told, expected))
+def _other_error(raised: tuple[str, int] | None, expected: tuple[str, int] | None) -> str:
+    now, then = (NOTHING if one is None else f"{one[0]} at line {one[1]}" for one in (raised, expected))
     return f"the model says that it raises {now}; its header says {then}"
 
 
@@ -289,7 +289,7 @@ def _otherwise_in_a_run(case: Case, parsed: Source, options: Options) -> Iterato
         yield f"it raises {where or NOTHING} when it is run"
 
 
-def _told(finding: Finding) -> str:
+def _shown(finding: Finding) -> str:
     return f"line {finding.span.line}: {finding.code} is found: {finding.message}"
 
 
@@ -299,7 +299,7 @@ def _touched(repaired: FilePlan) -> Iterator[str]:
         *(one.finding for one in repaired.attempts),
         *(one.finding for one in repaired.remaining),
     ):
-        yield _told(finding)
+        yield _shown(finding)
 
 
 def _not_left(case: Case, repaired: FilePlan) -> Iterator[str]:
@@ -324,7 +324,7 @@ def _not_repaired(case: Case, fixed: Path, repaired: FilePlan, options: Options)
     if repaired.after != expected and kept:
         yield f"what is written is not {fixed.name}:\n{_diff(repaired, expected)}"
     for one in repaired.remaining if mine and kept else ():
-        yield f"in what is written, {_told(one.finding)}"
+        yield f"in what is written, {_shown(one.finding)}"
     effects = {str(attempt.fix.effect) for attempt in mine}
     if mine and case.effect and case.effect not in effects:
         yield f"its effect is {', '.join(effects)}; its header says {case.effect}"
@@ -352,11 +352,11 @@ def _not_right(fixed: Path, options: Options) -> Iterator[str]:
     if isinstance(parsed, Problem):
         yield str(parsed)
         return
-    if (told := _predicted(parsed)) is not None:
-        yield f"{fixed.name} raises {told[0]} at line {told[1]}, the model says"
+    if (raised := _predicted(parsed)) is not None:
+        yield f"{fixed.name} raises {raised[0]} at line {raised[1]}, the model says"
     report = driver.check_text(str(fixed), parsed.data, options)
     for one in report.findings:
-        yield f"{fixed.name}: {_told(one.finding)}"
+        yield f"{fixed.name}: {_shown(one.finding)}"
 
 
 def _diff(repaired: FilePlan, expected: bytes) -> str:

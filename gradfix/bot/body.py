@@ -110,7 +110,7 @@ def _message(
 ) -> str:
     wording = []
     for file, step in steps:
-        place = f"{file.path}, line {step.attempt.finding.span.line}"
+        place = f"{file.path}, {step.before.layout.words(step.attempt.finding.span.line)}"
         wording += [f"{plain(place)}: {plain(step.attempt.finding.message)}", ""]
     sign = f"Signed-off-by: {settings.author}\n" if settings.sign_off else ""
     lines = "\n".join(wording[:100]).rstrip()
@@ -139,7 +139,8 @@ def _parts(steps: Sequence[tuple[Rewritten, ReplayedRewrite]], shown: int) -> It
         yield _table(steps)
     for number, (file, step) in enumerate(steps[:shown], 1):
         if len(steps) > 1:
-            yield f"### {number}. {code(file.path)}, line {step.attempt.finding.span.line}"
+            at = step.before.layout.words(step.attempt.finding.span.line)
+            yield f"### {number}. {code(file.path)}, {at}"
         yield from _explained(file, step)
     if 0 < shown < len(steps):
         rest = len(steps) - shown
@@ -159,7 +160,8 @@ def _summary(steps: Sequence[tuple[Rewritten, ReplayedRewrite]]) -> str:
 def _table(steps: Sequence[tuple[Rewritten, ReplayedRewrite]]) -> str:
     rows = ["| where | mistake | severity | fix | effect | outcome |", "|---|---|---|---|---|---|"]
     for file, step in steps[:100]:
-        place = code(f"{file.path}:{step.attempt.finding.span.line}", 120)
+        at = step.before.layout.place(step.attempt.finding.span.line)
+        place = code(f"{file.path}:{at}", 120)
         fix = step.attempt.fix
         mistake = code(step.attempt.finding.code)
         severity = _severity(step)
@@ -172,16 +174,17 @@ def _table(steps: Sequence[tuple[Rewritten, ReplayedRewrite]]) -> str:
 
 def _explained(file: Rewritten, step: ReplayedRewrite) -> Iterator[str]:
     """What happens, why, what mends it, and how sure that is."""
-    finding, fix = step.attempt.finding, step.attempt.fix
+    finding, fix, at = step.attempt.finding, step.attempt.fix, step.before.layout
     said = _said(step)
-    place = f"line {fix.claim.raises_line} of {code(file.path)}"
+    raises = "a line" if fix.claim.raises_line is None else at.words(fix.claim.raises_line)
+    place = f"{raises} of {code(file.path)}"
     if said:
         yield f"{code(file.path)} stops with this error when it is run{without(step.rewrite)}:"
         yield f"> {code(said, 400)}"
     elif fix.claim.raises is not None:
         yield f"Going by the code, {place} will raise this error:"
         yield f"> {code(predicted(fix.claim.raises))}"
-    where = "" if said or fix.claim.raises else f"{code(file.path)}, line {finding.span.line}: "
+    where = "" if said or fix.claim.raises else f"{code(file.path)}, {at.words(finding.span.line)}: "
     yield f"{where}{_sentence(finding.message)} {why(fix)}"
     yield fence(_excerpt(step), "text")
     yield f"**Severity:** {_severity(step)} ({code(finding.code)})."
@@ -208,9 +211,11 @@ def _sentence(text: str) -> str:
 
 def _excerpt(step: ReplayedRewrite) -> str:
     """The lines that the finding speaks of, marked."""
-    rows = excerpt(step.before.lines, step.attempt.finding)
-    width = len(str(max((row.number or 0 for row in rows), default=0)))
-    return "\n".join(f"{row.number or '':>{width}} | {row.text}".rstrip() for row in rows)
+    shown = step.before.layout
+    rows = excerpt(shown.lines, step.attempt.finding)
+    places = [shown.place(row.number) if row.number else "" for row in rows]
+    width = max(map(len, places), default=0)
+    return "\n".join(f"{place:>{width}} | {row.text}".rstrip() for place, row in zip(places, rows))
 
 
 # ---------------------------------------------------------------------------- the rest

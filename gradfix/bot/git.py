@@ -35,6 +35,7 @@ from gradfix.bot.errors import (
 from gradfix.bot.secret import ANONYMOUS, Token
 from gradfix.project import checkout
 from gradfix.project.checkout import Checkout, CheckoutError
+from gradfix.project.configuration import ANALYSED
 from gradfix.system import programs, scratch
 
 LOCAL_SECONDS = 120.0
@@ -508,9 +509,10 @@ def files_of(where: Checkout, commit: str) -> dict[str, TreeEntry]:
 
 
 def uncommitted(where: Checkout) -> list[str]:
-    """The Python files that git knows and that are not as they are in the commit."""
+    """The Python files and notebooks that git knows and that are not as they are in the commit."""
     flags = ["--porcelain=v1", "-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames"]
-    output = _ask(where, "status", *flags, "--", "*.py").decode("utf-8", "surrogateescape")
+    wanted = [f"*{ending}" for ending in ANALYSED]
+    output = _ask(where, "status", *flags, "--", *wanted).decode("utf-8", "surrogateescape")
     return [row[3:] for row in output.split("\0") if row]
 
 

@@ -22,6 +22,7 @@ from gradfix.pipeline import driver
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.results import Attempt, Outcome
 from gradfix.project import configuration, source
+from gradfix.project.configuration import ANALYSED
 from gradfix.project.source import Problem, Source
 from gradfix.rewriting.patch import unified_diff
 from gradfix.rules import catalog
@@ -110,7 +111,9 @@ class Base:
         # What lies above is none of the project's: the search for its root ends here.
         (self._folder / ".git").mkdir(parents=True, exist_ok=True)
         entries = repository.tree(commit)
-        wanted = [path for path in entries if path.endswith(".py") and entries[path].size <= source.MAX_BYTES]
+        wanted = [
+            path for path in entries if path.endswith(ANALYSED) and entries[path].size <= source.MAX_BYTES
+        ]
         wanted += [CONFIGURATION] if CONFIGURATION in entries else []
         self.entries = git.export(repository, commit, self._folder, wanted)
         if settings_of is None:

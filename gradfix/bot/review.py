@@ -94,7 +94,7 @@ class _Reviewer:
                 yield Done(change.path, "failed", str(error), code=error.exit_code)
 
     def _suggest(self, path: str, step: ReplayedRewrite) -> Done:
-        places = places_of(step.before.text, step.after.text)
+        places = places_of(step.before.file_text, step.after.file_text)
         lines = self.changed.get(path, set())
         if not all(set(range(place.start, place.end + 1)) <= lines for place in places):
             return Done(path, "not suggested", "it concerns lines that the pull request does not change")

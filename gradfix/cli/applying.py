@@ -12,12 +12,15 @@ import typer
 from gradfix.cli.output import (
     Printed,
     complain,
+    fitting,
     hand_out_patch,
     must_be_usable,
     put,
     put_all,
+    refuse,
     renderer,
     save_evidence,
+    say,
     show_progress,
     showing_attempts,
     tell,
@@ -26,6 +29,7 @@ from gradfix.cli.preparing import prepared, settle_what_runs_get
 from gradfix.pipeline import driver
 from gradfix.pipeline.options import RequestedOptions
 from gradfix.report import text
+from gradfix.rules import catalog
 from gradfix.system import interrupts
 
 
@@ -37,6 +41,7 @@ def apply(
     *,
     dry_run: bool,
     patch: str | None,
+    interactive: bool = False,
 ) -> NoReturn:
     """Fix what is found in ``where``, say so, and end.
 
@@ -44,7 +49,10 @@ def apply(
         evidence: The folder that certificates go to.
         dry_run: Print the patch, and write nothing.
         patch: The file that the patch goes to, where the files themselves are not to be changed.
+        interactive: Ask about each fix.
     """
+    if interactive:
+        _ask(where, requested, printed, evidence, writes=not dry_run and patch is None)
     interrupts.say("nothing was written")
     kept = evidence if requested.verify and not dry_run else None
     requested = replace(requested, attempted=showing_attempts(printed, kept))
@@ -67,7 +75,8 @@ def apply(
         put_all(renderer().plan(plan, in_full=printed.verbose))
     if not printed.quiet and not printed.as_json:
         # In a dry run the patch alone goes to standard output, so that it can be piped into git.
-        put(f"{text.summary_of_plan(plan, printed.verbose)}\n", sys.stderr if dry_run else sys.stdout)
+        stream = sys.stderr if dry_run else sys.stdout
+        put(fitting(text.summary_of_plan(plan, printed.verbose), stream), stream)
     complain(plan, printed)
     if dry_run and not printed.quiet and not printed.as_json:
         # Nothing else tells of them where the patch is all that is printed.
@@ -80,5 +89,35 @@ def apply(
     if plan.unkept and not printed.quiet:
         tell(f"note: `gradfix undo` cannot take this back: the journal {plan.unkept}")
     if plan.was_run and not dry_run:
+        save_evidence(plan, evidence, printed)
+    raise typer.Exit(plan.exit_code)
+
+
+def _ask(
+    where: Sequence[str], requested: RequestedOptions, printed: Printed, evidence: str, *, writes: bool
+) -> NoReturn:
+    """Ask about one fix after the other; prove and write at once what is accepted, say so, and end."""
+    from gradfix.cli import asking
+    from gradfix.pipeline.asking import Interactive
+
+    if not writes:
+        refuse("--interactive writes what is accepted, and is not for --dry-run and --patch")
+    if printed.as_json:
+        refuse("--interactive is for people, and prints no JSON")
+    asking.must_be_at_a_terminal()
+    interrupts.say("nothing was written")
+    talk = Interactive(asking.Terminal(catalog.load(requested.codemods)))
+    attempted = asking.showing_outcomes(evidence if requested.verify else None)
+    options = prepared(where, replace(requested, attempted=attempted, interactive=talk))
+    settle_what_runs_get(where, options)
+    if requested.verify:
+        must_be_usable(evidence)
+    show_progress(printed)
+    plan = driver.plan(where, options)
+    say(text.summary_of_conversation(plan))
+    complain(plan, printed)
+    if plan.unkept and not printed.quiet:
+        tell(f"note: `gradfix undo` cannot take this back: the journal {plan.unkept}")
+    if plan.was_run:
         save_evidence(plan, evidence, printed)
     raise typer.Exit(plan.exit_code)

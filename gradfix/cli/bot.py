@@ -17,8 +17,8 @@ import typer
 
 from gradfix.bot import secret
 from gradfix.bot.errors import DONE, PARTLY, USAGE, BotError, UsageError
-from gradfix.cli.arguments import RunsScripts, start
-from gradfix.cli.options import Environment, MinSeverity, Module, Python, Script, Select, Unsafe
+from gradfix.cli.arguments import CONTEXT, Command, RunsScripts, start, takes_groups
+from gradfix.cli.options import Jobs, Running, Selection
 from gradfix.cli.preparing import requested_options
 from gradfix.project import configuration
 from gradfix.project.source import Problem
@@ -35,6 +35,7 @@ app = typer.Typer(
     help="Open pull requests with proved rewrites on GitHub, GitLab, Gitea and Forgejo. `plan` runs the code "
     "and holds no token; `publish` holds the token and runs nothing of the repository.",
     add_completion=False,
+    context_settings=CONTEXT,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -90,8 +91,10 @@ def run(arguments: Sequence[str]) -> None:
 
 
 @app.command(cls=RunsScripts)
+@takes_groups
 def plan(
     context: typer.Context,
+    *,
     paths: Annotated[
         list[str] | None,
         typer.Argument(
@@ -101,35 +104,25 @@ def plan(
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="Where the plan goes.")
     ] = PLAN,
-    select: Select = None,
-    min_severity: MinSeverity = None,
-    unsafe_fixes: Unsafe = False,
-    python: Python = None,
-    env: Environment = None,
-    script: Script = None,
-    module: Module = None,
     verify: Annotated[
         bool, typer.Option("--verify/--no-verify", help="Run both versions of each rewrite.")
     ] = True,
+    jobs: Jobs = None,
+    selection: Selection,
+    running: Running,
 ) -> None:
     """Find, rewrite and prove; write down what is to be proposed. Runs the code, so it takes no token."""
-
     requested = requested_options(
+        *(selection, running),
         context=context,
-        select=select,
-        unsafe_fixes=unsafe_fixes,
-        min_severity=min_severity,
-        python=python,
-        env=env,
-        script=script,
-        module=module,
         verify=verify,
+        whole=True,  # A baseline shrinks by what is proposed.
         unproved=True,  # What is proposed is the maintainers' to decide (`unverified` in the settings).
     )
     _guarded(lambda: _write_plan(paths or [], requested, output))
 
 
-@app.command()
+@app.command(cls=Command)
 def publish(
     plan: PlanPath = PLAN,
     repo: Repository = None,
@@ -172,7 +165,7 @@ def publish(
     _guarded(work)
 
 
-@app.command()
+@app.command(cls=Command)
 def status(
     repo: Repository = None,
     forge: ForgeKind = None,
@@ -192,7 +185,7 @@ def status(
     _guarded(work)
 
 
-@app.command()
+@app.command(cls=Command)
 def review(
     plan: PlanPath = PLAN,
     pr: Annotated[int, typer.Option("--pr", metavar="N", min=1, help="The pull request.")] = 0,

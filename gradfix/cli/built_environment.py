@@ -23,13 +23,13 @@ def executable_for(paths: Sequence[Path], *, quiet: bool = False) -> str:
     began = time.monotonic()
     with Display(sys.stderr, quiet=quiet) as display:
         built = build.ensure(paths, progress=display)
-    for line in told(built, time.monotonic() - began, quiet=quiet):
+    for line in outcome_of(built, time.monotonic() - began, quiet=quiet):
         if not line.startswith("use it with"):
             tell(line if line.startswith("note: ") else f"note: {line}")
     return built.executable
 
 
-def told(built: Built, seconds: float, *, quiet: bool) -> Iterator[str]:
+def outcome_of(built: Built, seconds: float, *, quiet: bool) -> Iterator[str]:
     """What came of it."""
     if not quiet:
         for one in built.relaxed:

@@ -11,6 +11,7 @@ import gc
 import io
 import os
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -19,44 +20,46 @@ import typer
 import gradfix
 from gradfix import __version__
 from gradfix.cli import applying, checking, verifying
-from gradfix.cli.arguments import PassesOn, RunsScripts, completion_script, start
+from gradfix.cli.arguments import (
+    CONTEXT,
+    Command,
+    PassesOn,
+    RunsScripts,
+    print_completion_script,
+    start,
+    takes_groups,
+)
 from gradfix.cli.options import (
     EVIDENCE,
     Codemods,
     Color,
     Config,
-    Environment,
     Evidence,
-    Exclude,
-    FindingsFormat,
-    ForceExclude,
     Format,
-    GanOrderOption,
-    Ignore,
-    Jobs,
     MinSeverity,
-    Module,
     NoCache,
+    Origins,
     OutputFormat,
     Paths,
+    Printing,
     Python,
     Quiet,
-    Script,
-    Select,
-    Unsafe,
+    Reporting,
+    Running,
+    Selection,
     Unsandboxed,
-    Verbose,
-    WayOption,
-    Ways,
+    WaysToRepair,
 )
 from gradfix.cli.output import (
     Printed,
+    chosen_colour,
     hand_out_patch,
     put,
     put_all,
     refuse,
     renderer,
     stop_for,
+    tell,
 )
 from gradfix.cli.preparing import looked_at, requested_options
 from gradfix.core.errors import WORDS
@@ -70,7 +73,7 @@ app = typer.Typer(
     help="Finds gradient mistakes in PyTorch training code, rewrites them, and proves each rewrite "
     "by running both versions.",
     add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=CONTEXT,
     no_args_is_help=True,
     # Without markup typer does not import rich, which would double the time of a clean check.
     rich_markup_mode=None,
@@ -115,81 +118,44 @@ def _gradfix(
     pass
 
 
-@app.command(short_help="Find gradient mistakes; nothing is run.")
+@app.command(cls=Command, short_help="Find gradient mistakes; nothing is run.")
+@takes_groups
 def check(
+    *,
     paths: Paths = None,
-    output_format: Annotated[
-        FindingsFormat, typer.Option("--output-format", help="What to print.")
-    ] = FindingsFormat.TEXT,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Fix what was found, as `gradfix apply` does: it runs the code.")
-    ] = False,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="Print the fixes as a patch; nothing is run or written.")
-    ] = False,
-    statistics: Annotated[
-        bool, typer.Option("--statistics", help="Print how often each mistake was found.")
-    ] = False,
-    exit_zero: Annotated[
-        bool, typer.Option("--exit-zero", help="Exit with 0 even if something was found.")
-    ] = False,
-    output_file: Annotated[
-        str | None,
-        typer.Option("-o", "--output-file", metavar="FILE", help="Write the report to FILE."),
-    ] = None,
-    stdin_filename: Annotated[
-        str | None,
-        typer.Option("--stdin-filename", metavar="FILE", help="The name of what is read where PATH is `-`."),
-    ] = None,
-    unsafe_fixes: Unsafe = False,
-    select: Select = None,
-    ignore: Ignore = None,
-    exclude: Exclude = None,
-    force_exclude: ForceExclude = False,
-    config: Config = None,
-    min_severity: MinSeverity = None,
-    codemods: Codemods = None,
     no_cache: NoCache = False,
-    jobs: Jobs = None,
-    color: Color = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
+    reporting: Reporting,
+    selection: Selection,
+    origins: Origins,
+    printing: Printing,
 ) -> None:
     """Find gradient mistakes; nothing is run, and nothing is written but a cache (see `gradfix cache`).
 
     With PATH `-` the code is read from standard input.
     """
-    where = paths or ["."]
     requested = requested_options(
-        select=select,
-        ignore=ignore,
-        exclude=exclude,
-        force_exclude=force_exclude,
-        config=config,
-        codemods=codemods,
-        unsafe_fixes=unsafe_fixes,
-        min_severity=min_severity,
-        verify=fix,
+        *(selection, origins),
+        verify=reporting.fix,
         cached=not no_cache,
+        whole=reporting.write_baseline,
     )
-    wanted = checking.Wanted(
-        output_format, fix, diff, statistics, exit_zero, output_file, stdin_filename, verbose, quiet
-    )
-    checking.check(where, requested, wanted)
+    printed = Printed.of(printing, reporting.output_format)
+    checking.check(paths or ["."], requested, reporting, printed)
 
 
 @app.command(cls=RunsScripts)
+@takes_groups
 def apply(
     context: typer.Context,
+    *,
     paths: Paths = None,
     output_format: Format = OutputFormat.TEXT,
-    select: Select = None,
-    ignore: Ignore = None,
-    exclude: Exclude = None,
-    force_exclude: ForceExclude = False,
-    config: Config = None,
-    min_severity: MinSeverity = None,
-    codemods: Codemods = None,
+    interactive: Annotated[
+        bool,
+        typer.Option(
+            "-i", "--interactive", help="Ask about each fix: accept, skip, ignore, explain, edit or quit."
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print the patch and write nothing."),
@@ -200,10 +166,6 @@ def apply(
             "--patch", metavar="FILE", help="Write the patch to FILE instead of changing the files."
         ),
     ] = None,
-    unsafe_fixes: Unsafe = False,
-    way: WayOption = None,
-    compare: Ways = False,
-    gan_order: GanOrderOption = None,
     verify: Annotated[
         bool,
         typer.Option(
@@ -214,47 +176,35 @@ def apply(
     unproved: Annotated[
         bool, typer.Option("--unproved", help="Write fixes too that running could not prove.")
     ] = False,
-    python: Python = None,
-    env: Environment = None,
-    script: Script = None,
-    module: Module = None,
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
     no_cache: NoCache = False,
-    jobs: Jobs = None,
-    color: Color = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
+    selection: Selection,
+    origins: Origins,
+    ways: WaysToRepair,
+    running: Running,
+    printing: Printing,
 ) -> None:
     """Fix what was found. Each fix is proved by running both versions; only what is proved is written."""
     requested = requested_options(
-        select=select,
-        ignore=ignore,
-        exclude=exclude,
-        force_exclude=force_exclude,
-        config=config,
-        codemods=codemods,
-        unsafe_fixes=unsafe_fixes,
-        min_severity=min_severity,
-        way=way,
-        compare=compare,
-        gan_order=gan_order,
-        python=python,
-        env=env,
-        quiet=quiet,
-        script=script,
-        module=module,
+        *(selection, origins, ways, running),
         context=context,
+        quiet=printing.quiet,
         verify=verify,
         unproved=unproved,
         allow_unsandboxed=allow_unsandboxed,
         cached=not no_cache,
     )
-    printed = Printed(output_format is OutputFormat.JSON, verbose, quiet)
-    applying.apply(looked_at(paths, module), requested, printed, evidence, dry_run=dry_run, patch=patch)
+    printed = Printed.of(printing, output_format)
+    applying.apply(
+        *(looked_at(paths, running.module), requested, printed, evidence),
+        dry_run=dry_run,
+        patch=patch,
+        interactive=interactive,
+    )
 
 
-@app.command(short_help="Take back the last apply.")
+@app.command(cls=Command, short_help="Take back the last apply.")
 def undo(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the patch that takes it back and write nothing.")
@@ -280,21 +230,12 @@ def undo(
 
 
 @app.command(cls=RunsScripts, short_help="Prove what apply would write, or a repair by others.")
+@takes_groups
 def verify(
     context: typer.Context,
+    *,
     paths: Paths = None,
     output_format: Format = OutputFormat.TEXT,
-    select: Select = None,
-    ignore: Ignore = None,
-    exclude: Exclude = None,
-    force_exclude: ForceExclude = False,
-    config: Config = None,
-    min_severity: MinSeverity = None,
-    codemods: Codemods = None,
-    unsafe_fixes: Unsafe = False,
-    way: WayOption = None,
-    compare: Ways = False,
-    gan_order: GanOrderOption = None,
     before: Annotated[
         str | None,
         typer.Option(
@@ -311,47 +252,33 @@ def verify(
             help="Run again what a certificate says was run, by itself, or with what is in PATH.",
         ),
     ] = None,
-    python: Python = None,
-    env: Environment = None,
-    script: Script = None,
-    module: Module = None,
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
-    jobs: Jobs = None,
-    color: Color = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
+    selection: Selection,
+    origins: Origins,
+    ways: WaysToRepair,
+    running: Running,
+    printing: Printing,
 ) -> None:
     """Run both versions of each rewrite that apply would write, and write down what that showed."""
     requested = requested_options(
-        select=select,
-        ignore=ignore,
-        exclude=exclude,
-        force_exclude=force_exclude,
-        config=config,
-        codemods=codemods,
-        unsafe_fixes=unsafe_fixes or before is not None,
-        min_severity=min_severity,
-        way=way,
-        compare=compare,
-        gan_order=gan_order,
-        python=python,
-        env=env,
-        quiet=quiet,
-        script=script,
-        module=module,
+        *(selection, origins, ways, running),
         context=context,
+        quiet=printing.quiet,
+        unsafe_fixes=selection.unsafe_fixes or before is not None,
+        whole=before is not None,
         allow_unsandboxed=allow_unsandboxed,
     )
-    printed = Printed(output_format is OutputFormat.JSON, verbose, quiet)
+    printed = Printed.of(printing, output_format)
     if before is not None:
         verifying.judge(before, paths, requested, printed)
     if certificate is not None:
         verifying.rerun(certificate, paths, requested, printed)
-    verifying.prove(looked_at(paths, module), requested, printed, evidence)
+    verifying.prove(looked_at(paths, running.module), requested, printed, evidence)
 
 
 @app.command(
+    cls=Command,
     context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True},
     short_help="Run your script; say why autograd raises.",
 )
@@ -367,6 +294,8 @@ def run(
         str | None, typer.Option("--python", metavar="EXE", help="The interpreter to run it with.")
     ] = None,
     min_severity: MinSeverity = None,
+    config: Config = None,
+    color: Color = None,
 ) -> None:
     """Run your own command under watch; when autograd raises, or nothing ever learns, say why.
 
@@ -377,24 +306,34 @@ def run(
     arguments = [*([module] if module is not None else []), *(script or [])]
     if not arguments:
         refuse("nothing to run: name a script, or a module with -m")
-    command = running.command(arguments, python, module=module is not None, min_severity=min_severity)
+    command = running.command(
+        arguments,
+        python,
+        module=module is not None,
+        min_severity=min_severity,
+        config=config,
+        color=chosen_colour(),
+    )
     if isinstance(command, Problem):
-        refuse(f"{command.path}: {command.message}")
+        refuse(str(command) if command.line else f"{command.path}: {command.message}")
+    if module is None and (unable := running.left_out(arguments[0])):
+        tell(f"note: a notebook is run without IPython: {unable}")
     try:
         os.execv(command[0], command)
     except OSError as error:
         refuse(f"{command[0]} cannot be run: {error.strerror}")
 
 
-@app.command("explain-error", hidden=True)
-def explain_error(min_severity: MinSeverity = None) -> None:
+@app.command("explain-error", cls=Command, hidden=True)
+def explain_error(min_severity: MinSeverity = None, config: Config = None, color: Color = None) -> None:
     """Print the explanation of an error whose facts are on standard input; `run` starts this."""
     import json
 
     from gradfix.watch import running
 
     try:
-        for explanation in running.explanations(json.load(sys.stdin), min_severity):
+        requested = replace(running.USUAL, min_severity=min_severity, config=config)
+        for explanation in running.explanations(json.load(sys.stdin), requested):
             put_all(renderer().explanation(explanation))
     except (
         Exception
@@ -403,7 +342,7 @@ def explain_error(min_severity: MinSeverity = None) -> None:
         print(printable(f"gradfix: the error could not be explained: {what}"), file=sys.stderr)
 
 
-@app.command(short_help="Allow an environment beside the code.")
+@app.command(cls=Command, short_help="Allow an environment beside the code.")
 def trust(
     paths: Annotated[
         list[str] | None,
@@ -432,17 +371,22 @@ def trust(
             refuse(f"{path}: {error}")
 
 
-@app.command(short_help="Serve an editor.")
-def lsp() -> None:
-    """Serve an editor over standard input and output: findings and fixes as one writes; nothing is run."""
+@app.command(cls=Command, short_help="Serve an editor.")
+@takes_groups
+def lsp(*, selection: Selection, origins: Origins) -> None:
+    """Serve an editor over standard input and output: findings and fixes as one writes; nothing is run.
+
+    What is excluded is left out. The options count before the configuration of each file.
+    """
     try:
         from gradfix.cli.language_server import server
     except ImportError:
         refuse("the language server needs pygls: pip install 'pygls>=2,<3'")
-    raise typer.Exit(server().serve())
+    requested = requested_options(selection, origins, verify=False)
+    raise typer.Exit(server(replace(requested, force_exclude=True)).serve())
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_codemods(output_format: Format = OutputFormat.TEXT, codemods: Codemods = None) -> None:
     """Name the mistakes that gradfix knows."""
     known = catalog.load(codemods or [])
@@ -464,16 +408,18 @@ class Shell(StrEnum):
     POWERSHELL = "powershell"
 
 
-@app.command("generate-shell-completion", short_help="Print what a shell completes with.")
-def generate_shell_completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
+@app.command("generate-shell-completion", cls=Command, short_help="Print what a shell completes with.")
+def generate_shell_completion(
+    context: typer.Context, shell: Annotated[Shell, typer.Argument(help="The shell.")]
+) -> None:
     """Print the script by which a shell completes commands and options of gradfix.
 
     In bash: eval "$(gradfix generate-shell-completion bash)"
     """
-    put(completion_script("gradfix", shell))
+    print_completion_script(context, shell)
 
 
-@app.command(short_help="Explain a mistake.")
+@app.command(cls=Command, short_help="Explain a mistake.")
 def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A codemod, as `gradfix list` names it.")],
     ways: Annotated[
@@ -510,7 +456,7 @@ OWN_CODEMODS = "my_codemods"
 OwnCodemods = Annotated[str, typer.Argument(metavar="[DIR]", help="The folder of codemods.")]
 
 
-@app.command(short_help="Begin a codemod of your own.")
+@app.command(cls=Command, short_help="Begin a codemod of your own.")
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What it is to be called: words-with-hyphens.")],
     folder: OwnCodemods = OWN_CODEMODS,
@@ -521,7 +467,7 @@ def new(
     authoring.begin(name, folder)
 
 
-@app.command("test", short_help="Try codemods of your own.")
+@app.command("test", cls=Command, short_help="Try codemods of your own.")
 def hold_codemods(
     folder: OwnCodemods = OWN_CODEMODS,
     verify: Annotated[
@@ -543,16 +489,17 @@ class SchemaName(StrEnum):
 
     FINDINGS = "findings"
     CERTIFICATE = "certificate"
+    BASELINE = "baseline"
     CONFIGURATION = "configuration"
 
 
-@app.command(short_help="Print a JSON schema.")
+@app.command(cls=Command, short_help="Print a JSON schema.")
 def schema(
     name: Annotated[
         SchemaName,
         typer.Argument(
-            help="What `check --output-format json` prints, a file of `gradfix-evidence/`, or the table "
-            "`[tool.gradfix]`."
+            help="What `check --output-format json` prints, a file of `gradfix-evidence/`, a baseline, "
+            "or the table `[tool.gradfix]`."
         ),
     ],
 ) -> None:
@@ -569,7 +516,7 @@ class CacheAction(StrEnum):
     CLEAN = "clean"
 
 
-@app.command(short_help="Where the cache is; clean it.")
+@app.command(cls=Command, short_help="Where the cache is; clean it.")
 def cache(
     action: Annotated[CacheAction, typer.Argument(help="Say where it is, or remove what is in it.")],
 ) -> None:

@@ -15,8 +15,8 @@ from typing import Annotated
 
 import typer
 
-from gradfix.cli.arguments import start
-from gradfix.cli.built_environment import size_of, told
+from gradfix.cli.arguments import CONTEXT, Command, start
+from gradfix.cli.built_environment import outcome_of, size_of
 from gradfix.cli.output import say, tell
 from gradfix.environment import build, cache, interpreters
 from gradfix.environment.build import Plan
@@ -25,6 +25,7 @@ from gradfix.system.progress import Display
 
 app = typer.Typer(
     add_completion=False,
+    context_settings=CONTEXT,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -38,7 +39,7 @@ def run(arguments: Sequence[str]) -> None:
     start(app, "gradfix env", arguments)
 
 
-@app.command()
+@app.command(cls=Command)
 def env(
     paths: Annotated[
         list[str] | None,
@@ -93,7 +94,7 @@ def _env(
     began = time.monotonic()
     with Display(sys.stderr, quiet=quiet) as display:
         built = build.ensure(needs, python=python, refresh=refresh, progress=display)
-    for line in told(built, time.monotonic() - began, quiet=quiet):
+    for line in outcome_of(built, time.monotonic() - began, quiet=quiet):
         say(line)
     return 1 if built.missing else 0
 

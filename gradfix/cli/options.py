@@ -1,7 +1,12 @@
-"""The options of commands, each stated once."""
+"""The options of commands, each declared once.
+
+Those that several commands have are fields of groups: a command names the groups that it takes, and
+:func:`gradfix.cli.arguments.takes_groups` makes options of them.
+"""
 
 # Annotations are not put off here: typer reads them all, and would have to compile each.
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -54,26 +59,34 @@ def _choose_colour(choice: Colour | None) -> None:
         output.choose_colour({Colour.ALWAYS: True, Colour.NEVER: False}.get(choice))
 
 
+class GanOrder(StrEnum):
+    """Who is trained first in each pass; as :class:`gradfix.rules.gan_order.Order` has it."""
+
+    GENERATOR = "generator-first"
+    DISCRIMINATOR = "discriminator-first"
+
+
+EVIDENCE = "gradfix-evidence"
+
 Paths = Annotated[
     list[str] | None,
     typer.Argument(metavar="[PATH]...", help="Files and folders; the current folder if none."),
 ]
 Format = Annotated[OutputFormat, typer.Option("--output-format", help="What to print.")]
-Select = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--select", metavar="NAME", help="Only these codemods (NAME,NAME or repeated; ALL for all)."
-    ),
-]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option("--ignore", metavar="NAME", help="Without these codemods (NAME,NAME or repeated)."),
-]
 Codemods = Annotated[
     list[str] | None, typer.Option("--codemods", metavar="DIR", help="A folder of further codemods.")
 ]
-Unsafe = Annotated[
-    bool, typer.Option("--unsafe-fixes", help="Also fixes that change what a running program learns.")
+Config = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Take the settings of all files from the [tool.gradfix] table of FILE.",
+    ),
+]
+MinSeverity = Annotated[
+    Severity | None,
+    typer.Option("--min-severity", help="Only what is as bad as this or worse (default: warning)."),
 ]
 Python = Annotated[
     str | None, typer.Option("--python", metavar="EXE", help="The interpreter to run both versions with.")
@@ -93,47 +106,6 @@ NoCache = Annotated[
         envvar="GRADFIX_NO_CACHE",
         help="Analyse every file again, and keep nothing of what is found.",
     ),
-]
-WayOption = Annotated[
-    Way | None,
-    typer.Option("--way", help="How to repair what can be repaired in several ways (see `explain --ways`)."),
-]
-Ways = Annotated[
-    bool, typer.Option("--compare", help="Prove the other ways to repair it too, and compare what they cost.")
-]
-
-
-class GanOrder(StrEnum):
-    """Who is trained first in each pass; as :class:`gradfix.rules.gan_order.Order` has it."""
-
-    GENERATOR = "generator-first"
-    DISCRIMINATOR = "discriminator-first"
-
-
-GanOrderOption = Annotated[
-    GanOrder | None,
-    typer.Option(
-        "--gan-order", help="Only rewrite which of two adversaries is trained first in each iteration."
-    ),
-]
-Config = Annotated[
-    str | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help="Take the settings of all files from the [tool.gradfix] table of FILE.",
-    ),
-]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--exclude",
-        metavar="PATTERN",
-        help="Leave out what matches, as in .gitignore (P,P or repeated); replaces the configuration's.",
-    ),
-]
-ForceExclude = Annotated[
-    bool, typer.Option("--force-exclude", help="Leave out what is excluded even if it is named.")
 ]
 Jobs = Annotated[
     int | None,
@@ -157,25 +129,144 @@ Color = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only what was found or done, and errors.")]
-Verbose = Annotated[
-    bool,
-    typer.Option("-v", "--verbose", help="Also list every check of a proof, and what could not be analysed."),
-]
 
-EVIDENCE = "gradfix-evidence"
-MinSeverity = Annotated[
-    Severity | None,
-    typer.Option("--min-severity", help="Only what is as bad as this or worse (default: warning)."),
-]
-Environment = Annotated[
-    EnvironmentChoice | None,
-    typer.Option("--env", help="Run both versions in an environment that is made for the project."),
-]
-Script = Annotated[
-    str | None,
-    typer.Option("--script", metavar="FILE", help="The script to run, where PATH is a module of it."),
-]
-Module = Annotated[
-    str | None,
-    typer.Option("-m", metavar="MODULE", help="Run MODULE, as `python -m` does."),
-]
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which files are looked at, and which findings and fixes count."""
+
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--select", metavar="NAME", help="Only these codemods (NAME,NAME or repeated; ALL for all)."
+        ),
+    ] = None
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="NAME", help="Without these codemods (NAME,NAME or repeated)."),
+    ] = None
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude",
+            metavar="PATTERN",
+            help="Leave out what matches, as in .gitignore (P,P or repeated); replaces the configuration's.",
+        ),
+    ] = None
+    force_exclude: Annotated[
+        bool, typer.Option("--force-exclude", help="Leave out what is excluded even if it is named.")
+    ] = False
+    min_severity: MinSeverity = None
+    unsafe_fixes: Annotated[
+        bool, typer.Option("--unsafe-fixes", help="Also fixes that change what a running program learns.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """Where settings, codemods and known findings come from, besides the project and gradfix itself."""
+
+    config: Config = None
+    codemods: Codemods = None
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", metavar="FILE", help="Leave out the findings that are in FILE."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class WaysToRepair:
+    """How to repair what can be repaired in several ways."""
+
+    way: Annotated[
+        Way | None,
+        typer.Option(
+            "--way", help="How to repair what can be repaired in several ways (see `explain --ways`)."
+        ),
+    ] = None
+    compare: Annotated[
+        bool,
+        typer.Option("--compare", help="Prove the other ways to repair it too, and compare what they cost."),
+    ] = False
+    gan_order: Annotated[
+        GanOrder | None,
+        typer.Option(
+            "--gan-order", help="Only rewrite which of two adversaries is trained first in each iteration."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What is run, and with what, to prove a rewrite."""
+
+    python: Python = None
+    env: Annotated[
+        EnvironmentChoice | None,
+        typer.Option("--env", help="Run both versions in an environment that is made for the project."),
+    ] = None
+    script: Annotated[
+        str | None,
+        typer.Option("--script", metavar="FILE", help="The script to run, where PATH is a module of it."),
+    ] = None
+    module: Annotated[
+        str | None,
+        typer.Option("-m", metavar="MODULE", help="Run MODULE, as `python -m` does."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Printing:
+    """How much is said, and how."""
+
+    jobs: Jobs = None
+    color: Color = None
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "-v", "--verbose", help="Also list every check of a proof, and what could not be analysed."
+        ),
+    ] = False
+    quiet: Quiet = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reporting:
+    """What `check` does with what it finds."""
+
+    output_format: Annotated[FindingsFormat, typer.Option("--output-format", help="What to print.")] = (
+        FindingsFormat.TEXT
+    )
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Fix what was found, as `gradfix apply` does: it runs the code.")
+    ] = False
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Print the fixes as a patch; nothing is run or written.")
+    ] = False
+    add_ignores: Annotated[
+        bool, typer.Option("--add-ignores", help="Add comments that silence what was found.")
+    ] = False
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Put TEXT behind the comments of --add-ignores.")
+    ] = ""
+    write_baseline: Annotated[
+        bool, typer.Option("--write-baseline", help="Write what was found to the baseline.")
+    ] = False
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="Print how often each mistake was found.")
+    ] = False
+    exit_zero: Annotated[
+        bool, typer.Option("--exit-zero", help="Exit with 0 even if something was found.")
+    ] = False
+    output_file: Annotated[
+        str | None,
+        typer.Option("-o", "--output-file", metavar="FILE", help="Write the report to FILE."),
+    ] = None
+    stdin_filename: Annotated[
+        str | None,
+        typer.Option("--stdin-filename", metavar="FILE", help="The name of what is read where PATH is `-`."),
+    ] = None
+
+    def exit_code(self, found: int) -> int:
+        """What to end with where ``found`` says what there was to report."""
+        return 0 if self.exit_zero and found == 1 else found

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
 import typer
 
 from gradfix.pipeline.results import Attempt, FileReport, Patch, Plan, Report
-from gradfix.project import configuration
+from gradfix.project import configuration, source
 from gradfix.project.source import Problem
 from gradfix.report import text
 from gradfix.system import interrupts
 from gradfix.system.printable import printable
 
 if TYPE_CHECKING:
+    from gradfix.cli.options import FindingsFormat, OutputFormat, Printing
     from gradfix.verify.evidence import Evidence
     from gradfix.verify.judging.results import Judgement
 
@@ -27,6 +28,11 @@ class Printed(NamedTuple):
     as_json: bool
     verbose: bool
     quiet: bool
+
+    @classmethod
+    def of(cls, printing: Printing, form: OutputFormat | FindingsFormat) -> Printed:
+        """What the options of a command say."""
+        return cls(form == "json", printing.verbose, printing.quiet)
 
 
 def show_progress(printed: Printed) -> None:
@@ -51,8 +57,8 @@ def showing_attempts(printed: Printed, folder: str | None) -> Callable[[str, int
             evidence.save_one(path, number, attempt, folder)
             interrupts.say(f"nothing was written; the evidence so far is in {folder}")
         if not printed.quiet:
-            line = attempt.reported_finding.span.line
-            said = f"{path}:{line}: {attempt.finding.code}: {attempt.outcome}"
+            at = source.layout(path, attempt.before).place(attempt.reported_finding.span.line)
+            said = f"{path}:{at}: {attempt.finding.code}: {attempt.outcome}"
             progress.say(printable(f"{said}: {attempt.reason}" if attempt.reason else said))
 
     return attempted
@@ -74,7 +80,8 @@ def hand_out_patch(patch: Patch | Problem, file: str | None, *, show: bool) -> N
         interrupts.check()
         stop_for([problem] if problem else [])
     if show:
-        put(patch.data)
+        # Who reads it on a terminal cannot do anything with the JSON of a notebook.
+        put(patch.by_cell if sys.stdout.isatty() else patch.data)
     if patch.data and not os.path.samefile(patch.folder, "."):
         tell(f"note: the paths in the patch count from {patch.folder}")
 
@@ -108,12 +115,17 @@ def complain(run: Report | Plan, printed: Printed) -> None:
         for message in file.notes if isinstance(file, FileReport) else ():
             tell(f"note: {file.path}: {message}")
         if printed.verbose:
+            shown = source.layout(file.path, file.text)
             for place in file.unanalysed:
-                tell(f"note: {file.path}:{place.line}: {text.described(place)}")
+                what = shown.reworded(text.described(place))
+                tell(f"note: {file.path}:{shown.place(place.line)}: {what}")
             for function in file.unknown_functions:
-                tell(f"note: {file.path}:{function.line}: {text.unknown(function)}")
+                tell(f"note: {file.path}:{shown.place(function.line)}: {text.unknown(function)}")
             for message in file.messages:
-                tell(f"note: {file.path}: {message}")
+                tell(f"note: {file.path}: {shown.reworded(message)}")
+    if isinstance(run, Report) and run.outdated:
+        for line in text.outdated(run.outdated, in_full=printed.verbose):
+            tell(f"note: {line}")
     if isinstance(run, Plan):
         say_passed_over(attempt.evidence for file in run.files for attempt in file.attempts)
 
@@ -127,21 +139,35 @@ def say_passed_over(runs: Iterable[Evidence | Judgement | None]) -> None:
 
 def stop_for(problems: Iterable[Problem]) -> None:
     """End with exit code 2 if there are ``problems``."""
-    told = [f"error: {problem}" for problem in problems]
-    for line in told:
+    reported = [f"error: {problem}" for problem in problems]
+    for line in reported:
         tell(line)
-    if told:
+    if reported:
         raise typer.Exit(2)
 
 
 def say(line: str) -> None:
     """Print a line; what files hold is no control sequence for the terminal."""
-    put(f"{printable(line)}\n")
+    put(fitting(line, sys.stdout))
 
 
 def tell(line: str) -> None:
     """Print a line about the work on standard error."""
-    put(f"{printable(line)}\n", sys.stderr)
+    put(fitting(line, sys.stderr), sys.stderr)
+
+
+def fitting(line: str, stream: TextIO) -> str:
+    """``line`` as it is printed to ``stream``: on a terminal it is wrapped at words."""
+    return text.Text(False, _columns(stream)).prose(printable(line))
+
+
+def _columns(stream: TextIO) -> int | None:
+    """How wide the terminal is that ``stream`` leads to, if it does."""
+    if not stream.isatty():
+        return None
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
 
 
 _chosen: bool | None = None
@@ -152,6 +178,11 @@ def choose_colour(wanted: bool | None) -> None:
     """Print in colour from now on, or not; ``None`` for what the environment and the terminal say."""
     global _chosen
     _chosen = wanted
+
+
+def chosen_colour() -> str | None:
+    """What the user has said of colours, as ``--color`` takes it."""
+    return None if _chosen is None else "always" if _chosen else "never"
 
 
 def _colour() -> bool:
@@ -168,11 +199,7 @@ def renderer(*, for_file: bool = False) -> text.Text:
     """What renders reports for standard output, which may be a terminal, or for a file."""
     if for_file:
         return text.Text(bool(_chosen))
-    if not sys.stdout.isatty():
-        return text.Text(_colour())
-    from shutil import get_terminal_size
-
-    return text.Text(_colour(), get_terminal_size().columns)
+    return text.Text(_colour(), _columns(sys.stdout))
 
 
 def hand_out(parts: Iterable[str], file: str | None) -> None:

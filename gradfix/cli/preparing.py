@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,32 +79,22 @@ def _asking() -> Iterator[None]:
 
 
 def requested_options(
-    *,
-    context: typer.Context | None = None,
-    select: Sequence[str] | None = None,
-    ignore: Sequence[str] | None = None,
-    exclude: Sequence[str] | None = None,
-    codemods: Sequence[str] | None = None,
-    env: EnvironmentChoice | None = None,
-    quiet: bool = False,
-    **others: Any,
+    *groups: Any, context: typer.Context | None = None, quiet: bool = False, **others: Any
 ) -> RequestedOptions:
     """What is asked for by the options of a command.
 
     Args:
+        groups: Of options (see :mod:`gradfix.cli.options`).
         context: Of a command after whose ``--`` stands what the script is called with.
         quiet: Say nothing while an environment is made.
-        others: As the pipeline takes them.
+        others: As the pipeline takes them; they count more than those of groups.
     """
-    return RequestedOptions(
-        select=names_in(select),
-        ignore=names_in(ignore),
-        exclude=names_in(exclude),
-        codemods=tuple(codemods or ()),
-        environment=_environment(env, quiet),
-        arguments=() if context is None else script_arguments(context),
-        **others,
-    )
+    values = {one.name: getattr(group, one.name) for group in groups for one in fields(group)} | others
+    for name in ("select", "ignore", "exclude"):
+        values[name] = names_in(values.get(name))
+    values["codemods"] = tuple(values.get("codemods") or ())
+    values["environment"] = _environment(values.pop("env", None), quiet)
+    return RequestedOptions(arguments=() if context is None else script_arguments(context), **values)
 
 
 def _environment(choice: EnvironmentChoice | None, quiet: bool) -> Callable[[Sequence[Path]], str] | None:

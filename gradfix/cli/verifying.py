@@ -17,6 +17,7 @@ from gradfix.cli.output import (
     refuse,
     renderer,
     save_evidence,
+    say,
     say_passed_over,
     show_progress,
     showing_attempts,
@@ -44,7 +45,7 @@ def prove(where: Sequence[str], requested: RequestedOptions, printed: Printed, e
     else:
         put_all(renderer().certificates(plan))
         if not printed.quiet:
-            put(f"{text.summary_of_plan(plan, printed.verbose)}\n")
+            say(text.summary_of_plan(plan, printed.verbose))
     complain(plan, printed)
     save_evidence(plan, evidence, printed)
     raise typer.Exit(plan.exit_code)
@@ -69,7 +70,7 @@ def judge(
     else:
         put_all(renderer().judged(judged))
         if not printed.quiet:
-            put(f"{text.summary_of_judged(judged)}\n")
+            say(text.summary_of_judged(judged))
     if not printed.quiet:
         say_passed_over(file.judgement for file in judged)
     for file in judged:

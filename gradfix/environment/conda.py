@@ -92,7 +92,7 @@ def _dependencies(text: str, collected: Collected) -> tuple[list[str], list[str]
         file = yaml.load(text, Loader=yaml.BaseLoader)
     # Deeply nested lists of a stranger's file are a recursion.
     except (yaml.YAMLError, RecursionError) as error:
-        collected.leave_out(collected.origin, f"it is no YAML: {_told(error)}", matters=False)
+        collected.leave_out(collected.origin, f"it is no YAML: {_described(error)}", matters=False)
         return [], []
     listed = file.get("dependencies") if isinstance(file, dict) else None
     if not isinstance(listed, list) or not listed:
@@ -106,7 +106,7 @@ def _texts(listed: list[object]) -> list[str]:
     return [entry.strip() for entry in listed if isinstance(entry, str) and entry.strip()]
 
 
-def _told(error: Exception) -> str:
+def _described(error: Exception) -> str:
     """What a parser says, in one line."""
     if isinstance(error, yaml.MarkedYAMLError) and (mark := error.problem_mark) is not None:
         return f"{error.problem} (line {mark.line + 1}, column {mark.column + 1})"

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradfix.project import source
-from gradfix.system import files
 
 MOST_FILES = 600
 """Of a project that are read for one question; what a script needs shows in the first few."""
@@ -111,7 +110,7 @@ def _deciding(named: _Named) -> str:
 
 def _tree(path: Path) -> ast.Module | None:
     try:
-        return ast.parse(files.read(path, source.MAX_BYTES))
+        return ast.parse(source.code(os.fspath(path)))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

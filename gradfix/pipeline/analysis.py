@@ -16,6 +16,7 @@ from gradfix.project.source import Problem, Source
 
 if TYPE_CHECKING:
     from gradfix.autograd.program import Program
+    from gradfix.pipeline.fingerprints import Identity
 
 
 class Analysis(NamedTuple):
@@ -63,8 +64,11 @@ def run_codemods(
         try:
             found = list(codemod.find(program))
             findings += [
-                one._replace(
-                    advice=one.advice or codemod.by_hand, severity=severity_of(one, codemod.severity)
+                _worded(
+                    one._replace(
+                        advice=one.advice or codemod.by_hand, severity=severity_of(one, codemod.severity)
+                    ),
+                    parsed,
                 )
                 for one in found
             ]
@@ -80,6 +84,19 @@ def run_codemods(
             reported.setdefault((finding.code, finding.span, finding.message), finding._replace(notes=notes))
     ordered = sorted(reported.values(), key=lambda finding: (finding.span, finding.code))
     return Analysis(parsed, tuple(ordered), tuple(problems), program.messages, program)
+
+
+def _worded(finding: Finding, parsed: Source) -> Finding:
+    """``finding``, with lines named as people count them."""
+    if parsed.notebook is None:
+        return finding
+    said = parsed.layout.reworded
+    return finding._replace(
+        message=said(finding.message),
+        notes=tuple(note._replace(message=said(note.message)) for note in finding.notes),
+        fixes=tuple(fix._replace(message=said(fix.message)) for fix in finding.fixes),
+        ways=tuple(fix._replace(message=said(fix.message)) for fix in finding.ways),
+    )
 
 
 def is_elsewhere(finding: Finding, proxy_calls: Collection[Span]) -> bool:
@@ -99,14 +116,26 @@ def problem_of(path: str, what: str, error: Exception) -> Problem:
 
 
 def reported_by(analysis: Analysis, options: Options) -> tuple[Finding, ...]:
-    """The findings of the selected codemods that are severe enough and not suppressed by a comment."""
-    return tuple(
+    """The findings of the selected codemods that are severe enough, and neither silenced nor known."""
+    return split_by_baseline(analysis, options)[0]
+
+
+def split_by_baseline(
+    analysis: Analysis, options: Options
+) -> tuple[tuple[Finding, ...], tuple[Identity, ...]]:
+    """The same, and what the findings are recognised by that a baseline holds, and that are known by it."""
+    names = options.reporting_in(analysis.source.path)
+    found = tuple(
         finding
         for finding in analysis.findings
-        if options.reports(finding.code, analysis.source.path)
+        if finding.code in names
         and (finding.severity is None or finding.severity.is_at_least(options.min_severity))
         and not _silenced(finding, analysis.source)
     )
+    if options.baseline is None:
+        return found, ()
+    new, known = options.baseline.split(found, analysis.source)
+    return tuple(new), tuple(known)
 
 
 def _silenced(finding: Finding, parsed: Source) -> bool:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import gradfix
 from gradfix import __version__
 from gradfix.core import codemod, span
+from gradfix.pipeline.fingerprints import Identity
 from gradfix.pipeline.results import FileReport, Reported
 from gradfix.project import traces
 from gradfix.project.source import MAX_BYTES
@@ -28,10 +29,13 @@ from gradfix.rules import catalog
 from gradfix.system import store
 
 if TYPE_CHECKING:
+    from gradfix.pipeline.baseline import Baseline
     from gradfix.pipeline.options import Options
 
-FORMAT = 1
+FORMAT = 2
 """Of the entries."""
+PICTURES = 4 << 20
+"""Characters of a notebook that are kept with what is found in it; larger ones are looked at each time."""
 CODE = 20_000
 """Files in which the codemods of a folder may lie; more are not looked through."""
 
@@ -43,6 +47,8 @@ class Cache:
     folder: str
     asked: str
     """A digest of all that findings rest on, but for files."""
+    baseline: Baseline | None = None
+    """The findings that are not reported."""
     lines: dict[str, bool] = field(default_factory=dict)
     """The lines of traces that have been looked at, by their digests, and whether they hold."""
 
@@ -65,7 +71,7 @@ class Cache:
     def put(self, path: str, data: bytes, report: FileReport) -> None:
         """Keep the report on a file that has just been looked at."""
         # What went wrong (memory ran out, a codemod failed) need not go wrong again.
-        if report.problems:
+        if report.problems or len(report.notebook) > PICTURES:
             return
         key = self._key(path, data)
         kept = None if report.silent else report
@@ -97,7 +103,8 @@ class Cache:
 
     def _key(self, path: str, data: bytes) -> str:
         where = map(os.fsencode, (path, os.path.abspath(path)))
-        return traces.digest(self.asked.encode(), *where, data)
+        known = () if self.baseline is None else sorted(self.baseline.of(path).items())
+        return traces.digest(self.asked.encode(), *where, json.dumps(known).encode(), data)
 
 
 def open_for(options: Options, repository: str | None, *, with_fixes: bool) -> Cache | None:
@@ -123,7 +130,7 @@ def open_for(options: Options, repository: str | None, *, with_fixes: bool) -> C
         options.settings.root if options.settings.per_file_ignores else None,
         with_fixes,
     ]
-    return Cache(folder, traces.digest(json.dumps(asked).encode()))
+    return Cache(folder, traces.digest(json.dumps(asked).encode()), options.baseline)
 
 
 # ---------------------------------------------------------------------------- what findings rest on
@@ -181,6 +188,7 @@ _PARTS: dict[str, Callable[..., Any]] = {
         *(FileReport, Reported, codemod.Finding, codemod.Note, span.Span, codemod.Fix, codemod.Claim),
         codemod.Unanalysed,
         codemod.UnknownFunction,
+        Identity,
         *(
             codemod.Effect,
             codemod.Severity,

@@ -18,6 +18,7 @@ from gradfix import __version__
 from gradfix.core.codemod import Claim, Effect, Losses
 from gradfix.core.errors import WORDS
 from gradfix.pipeline.results import Attempt, Outcome
+from gradfix.project.configuration import ANALYSED
 from gradfix.project.source import Problem, character_column, split_lines
 from gradfix.project.source import read as read_source
 from gradfix.system import files
@@ -127,7 +128,7 @@ class Certificate:
     def place_apart(self, folder: Path) -> RerunLocation:
         """Where it is run again if the user names nothing: in an empty folder, in which there is only it."""
         name = os.path.basename(self.filename)
-        return RerunLocation(folder / (name if name.endswith(".py") else "script.py"), folder)
+        return RerunLocation(folder / (name if name.endswith(ANALYSED) else "script.py"), folder)
 
     def file_now(
         self, file: Path | None

@@ -134,6 +134,29 @@ def choose_fix(
     return Reported(finding)
 
 
+def other_fixes(analysis: Analysis, chosen: Reported, options: Options) -> Iterator[Reported]:
+    """The finding with each further fix that resolves it, of each way the first: for a person to choose from.
+
+    They have a budget of their own.
+    """
+    known = chosen.finding
+    kept = (known.code, known.message, known.fixes, known.ways)
+    alike = (f for f in analysis.findings if (f.code, f.message, f.fixes, f.ways) == kept)
+    finding = next(alike, None)
+    if finding is None:
+        return
+    budget = _Budget(analysis.program)
+    texts, ways = {chosen.fixed_text}, {chosen.fix.way if chosen.fix is not None else None}
+    for fix in (*finding.fixes, *finding.ways):
+        if (fix.way is not None and fix.way in ways) or not budget.for_one:
+            continue
+        other = choose_fix(analysis, finding, [fix], options, budget)
+        if other.fix is not None and other.fixed_text not in texts:
+            texts.add(other.fixed_text)
+            ways.add(fix.way)
+            yield other
+
+
 def is_allowed(fix: Fix, options: Options) -> bool:
     """Whether a fix may be applied without further leave."""
     return options.unsafe_fixes or fix.effect is not Effect.CHANGES
@@ -206,9 +229,16 @@ def _bears_out(
 
 def _without(before: Analysis, made: Mapping[Finding, Fix], after: Analysis) -> Analysis | None:
     """``after``, if what is mended is gone there and nothing has come."""
-    if any(problem not in before.problems for problem in after.problems):
-        return None
-    return None if _brings_others(before, made, after) else after
+    return after if replaces(before, made, after) is None else None
+
+
+def replaces(before: Analysis, made: Mapping[Finding, Fix], after: Analysis) -> str | None:
+    """Why ``after`` is not ``before`` with the findings of ``made`` mended; ``None`` if it is."""
+    if new := [problem for problem in after.problems if problem not in before.problems]:
+        return f"cannot be analysed: {new[0].message}"
+    if come := _others(before, made, after):
+        return f"has {come[0].code} at line {come[0].span.line}: {come[0].message}"
+    return None
 
 
 class Compared(NamedTuple):
@@ -257,8 +287,8 @@ def compared(before: Analysis, mended: Container[Finding], after: Analysis) -> C
     return Compared(same, pool, come)
 
 
-def _brings_others(before: Analysis, made: Mapping[Finding, Fix], after: Analysis) -> bool:
-    """Whether ``after`` has a finding that speaks against the fixes that were ``made``.
+def _others(before: Analysis, made: Mapping[Finding, Fix], after: Analysis) -> list[Finding]:
+    """The findings of ``after`` that speak against the fixes that were ``made``.
 
     A fix that changes what a loss trains may lead to wasted work elsewhere, which another fix can save: such
     a finding does not count. Nor does a hint at a line that the fix leaves alone: the worse mistake had
@@ -270,7 +300,7 @@ def _brings_others(before: Analysis, made: Mapping[Finding, Fix], after: Analysi
     untouched = {
         new for old, new in moved_to.items() if before.source.lines[old - 1] == after.source.lines[new - 1]
     }
-    return any(not (redirects and _is_minor(one) and one.span.line in untouched) for one in come)
+    return [one for one in come if not (redirects and _is_minor(one) and one.span.line in untouched)]
 
 
 def _is_minor(finding: Finding) -> bool:

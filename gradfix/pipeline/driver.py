@@ -12,12 +12,13 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Effect, Finding, Unanalysed, UnknownFunction
+from gradfix.pipeline import asking, choosing, writing
 from gradfix.pipeline.analysis import (
     Analysis,
     analyse,
@@ -26,19 +27,32 @@ from gradfix.pipeline.analysis import (
     is_elsewhere,
     problem_of,
     reported_by,
+    split_by_baseline,
 )
 from gradfix.pipeline.choosing import choose_fix, choose_fixes, is_allowed, resolve
 from gradfix.pipeline.mended import Tally
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions, prepare
 from gradfix.pipeline.placing import placed
 from gradfix.pipeline.proving import Candidate, FixKey, prove, servers_kept, time_budget, with_environments
-from gradfix.pipeline.results import Attempt, FilePlan, FileReport, Outcome, Patch, Plan, Report, Reported
+from gradfix.pipeline.results import (
+    Attempt,
+    FilePlan,
+    FileReport,
+    Outcome,
+    Outdated,
+    Patch,
+    Plan,
+    Report,
+    Reported,
+    WrittenBaseline,
+)
 from gradfix.project import configuration, source, traces
 from gradfix.project.source import Problem, Source
-from gradfix.system import interrupts, progress
+from gradfix.system import progress
 from gradfix.system.parallel import WORTH_PROCESSES, for_each
 
 if TYPE_CHECKING:
+    from gradfix.pipeline import baseline
     from gradfix.pipeline.cache import Cache
 
 __all__ = [
@@ -57,6 +71,7 @@ __all__ = [
     "prepare",
     "repair",
     "write",
+    "write_baselines",
 ]
 
 
@@ -74,6 +89,8 @@ class _Loading(NamedTuple):
     problems: tuple[Problem, ...]
     checked: int
     empty: tuple[str, ...]
+    listed: tuple[tuple[str, Options], ...]
+    """All that were looked at, each with the options under its own configuration."""
 
 
 def _load(paths: Sequence[str], options: Options) -> _Loading:
@@ -81,8 +98,9 @@ def _load(paths: Sequence[str], options: Options) -> _Loading:
     listing = options.files(paths)
     problems = [*options.catalog.problems, *listing.problems]
     loaded: list[_Loaded] = []
+    under = {settings: options.under(settings) for settings in {one.settings for one in listing.files}}
     for listed in listing.files:
-        own = options.under(listed.settings)
+        own = under[listed.settings]
         if isinstance(own, Refusal):
             file = listed.settings.file or ""
             problems.append(Problem(file, own.message.removeprefix(f"{file}: ")))
@@ -97,7 +115,11 @@ def _load(paths: Sequence[str], options: Options) -> _Loading:
             problems.append(problem)  # It is let go at once: many of them are more than memory holds.
         else:
             loaded.append(_Loaded(listed.path, data, own))
-    return _Loading(tuple(loaded), tuple(dict.fromkeys(problems)), len(listing.files), listing.empty)
+    looked_at = tuple(
+        (one.path, own) for one in listing.files if isinstance(own := under[one.settings], Options)
+    )
+    every = tuple(dict.fromkeys(problems))
+    return _Loading(tuple(loaded), every, len(listing.files), listing.empty, looked_at)
 
 
 def check(paths: Sequence[str], options: Options) -> Report:
@@ -105,7 +127,81 @@ def check(paths: Sequence[str], options: Options) -> Report:
     loading = _load(paths, options)
     reports = _reports(paths, loading, with_fixes=True)
     with_content = tuple(report for report in reports if not report.silent)
-    return Report(with_content, loading.problems, loading.checked, loading.empty)
+    return Report(
+        with_content,
+        loading.problems,
+        loading.checked,
+        loading.empty,
+        tuple(_outdated(_looked_at(loading, reports), loading.listed)),
+    )
+
+
+def write_baselines(paths: Sequence[str], options: Options) -> tuple[Report, list[WrittenBaseline]]:
+    """Write what is found in ``paths`` to the baselines that hold for them; the findings, and the baselines.
+
+    What they hold of files that were not looked at, and of codemods that were not asked, stays.
+    """
+    from gradfix.pipeline import baseline
+
+    loading = _load(paths, options)
+    reports = _reports(paths, loading, with_fixes=True)
+    looked = _looked_at(loading, reports)
+    by_file: dict[str | None, list[baseline.Looked]] = {}
+    for path, own in loading.listed:
+        by_file.setdefault(own.baseline_file, []).append(looked[path])
+    written: list[WrittenBaseline] = []
+    problems: list[Problem] = []
+    for file, those in by_file.items():
+        found = sum(len(one.findings) for one in those)
+        if file is None:
+            if found:
+                why = "is under no baseline: name one with --baseline, or in the configuration"
+                problems.append(Problem(next(one.path for one in those if one.findings), why))
+            continue
+        old = baseline.load(file) if os.path.lexists(file) else baseline.empty(file)
+        entries = [] if isinstance(old, Problem) else baseline.renewed(old, those)
+        problem = old if isinstance(old, Problem) else baseline.save(old, entries)
+        if problem is None:
+            written.append(WrittenBaseline(file, sum(one.number for one in entries)))
+        else:
+            problems.append(problem)
+    with_content = tuple(report for report in reports if not report.silent)
+    every = (*loading.problems, *problems)
+    return Report(with_content, every, loading.checked, loading.empty), written
+
+
+def _looked_at(loading: _Loading, reports: Sequence[FileReport]) -> dict[str, baseline.Looked]:
+    """What was found in each file, as a baseline is held against it."""
+    from gradfix.pipeline import baseline
+
+    found = {report.path: report for report in reports}
+    failed = {problem.path for problem in loading.problems}
+    looked = {}
+    for path, own in loading.listed:
+        report = found.get(path, FileReport(path))
+        looked[path] = baseline.Looked(
+            path,
+            report.text,
+            tuple(one.finding for one in report.findings),
+            report.known,
+            own.reporting_in(path),
+            own.min_severity,
+            bool(report.problems) or path in failed,
+        )
+    return looked
+
+
+def _outdated(
+    looked: Mapping[str, baseline.Looked], listed: Sequence[tuple[str, Options]]
+) -> Iterator[Outdated]:
+    """What the baselines hold and is not found any more."""
+    baselines = {own.baseline.file: own.baseline for _, own in listed if own.baseline is not None}
+    for file, held in baselines.items():
+        from gradfix.pipeline import baseline
+
+        those = [looked[path] for path, own in listed if own.baseline_file == file]
+        for one in baseline.outdated(held, those):
+            yield Outdated(file, one.filename, one.identity.code, one.identity.line, one.number)
 
 
 def check_text(path: str, data: bytes, options: Options) -> FileReport:
@@ -130,25 +226,28 @@ def in_force(paths: Sequence[str], options: Options) -> tuple[Options, ...]:
 
 def _reports(paths: Sequence[str], loading: _Loading, *, with_fixes: bool) -> list[FileReport]:
     """What there is to say of each file, as it is known from another time or as it is found out now."""
-    kept: dict[int, Cache | None] = {}
+    kept: dict[configuration.Settings, Cache | None] = {}
     if any(file.options.cached for file in loading.files):
         from gradfix.pipeline import cache
 
         repository = configuration.repository(paths)
-        different = {id(file.options): file.options for file in loading.files}
-        kept = {key: cache.open_for(one, repository, with_fixes=with_fixes) for key, one in different.items()}
+        by_settings = {file.options.settings: file.options for file in loading.files}
+        kept = {
+            settings: cache.open_for(one, repository, with_fixes=with_fixes)
+            for settings, one in by_settings.items()
+        }
 
     def look(file: _Loaded) -> FileReport:
         with traces.on_behalf_of(os.path.abspath(file.path)):
             report = _look(file, with_fixes=with_fixes)
-        if (entries := kept.get(id(file.options))) is not None:
+        if (entries := kept.get(file.options.settings)) is not None:
             entries.put(file.path, file.data, report)
         if gc.isenabled() and gc.get_count()[0] > GARBAGE:
             gc.collect(0)
         return report
 
     known = [
-        None if (entries := kept.get(id(file.options))) is None else entries.get(file.path, file.data)
+        None if (entries := kept.get(file.options.settings)) is None else entries.get(file.path, file.data)
         for file in loading.files
     ]
     unknown = [file for file, report in zip(loading.files, known) if report is None]
@@ -167,14 +266,17 @@ def _look(file: _Loaded, *, with_fixes: bool) -> FileReport:
     parsed = source.parse(file.path, file.data, options.settings.max_file_size)
     if isinstance(parsed, Problem):
         return FileReport(file.path, problems=(parsed,))
+    if parsed.notebook is not None and parsed.notebook.remark:
+        return FileReport(file.path, notes=(parsed.notebook.remark,))
     if not source.can_matter(file.data):
         return FileReport(file.path)
     analysis = analyse(parsed, options, options.selected)
-    findings = reported_by(analysis, options)
+    findings, known = split_by_baseline(analysis, options)
     reported = tuple(Reported(finding) for finding in findings)
     problems = analysis.problems
     unseen, unknown = _not_known(analysis)
-    notes = [f"line {line}: {why}" for line, why in sorted(idle_suppressions(analysis, options))]
+    told = parsed.layout.words
+    notes = [f"{told(line)}: {why}" for line, why in sorted(idle_suppressions(analysis, options))]
     if with_fixes and any(finding.fixes for finding in findings):
         try:
             reported = tuple(filter(_worth_telling, choose_fixes(analysis, findings, options, notes)))
@@ -184,7 +286,23 @@ def _look(file: _Loaded, *, with_fixes: bool) -> FileReport:
     if analysis.program is not None:
         messages = analysis.program.messages  # The choice of a fix may have asked for further runs.
     analysis.release()
-    return FileReport(file.path, parsed.text, reported, problems, messages, tuple(notes), unseen, unknown)
+    return FileReport(
+        file.path,
+        parsed.text,
+        reported,
+        problems,
+        messages,
+        tuple(notes),
+        unseen,
+        unknown,
+        known,
+        _file_of(parsed) if reported else "",
+    )
+
+
+def _file_of(parsed: Source) -> str:
+    """The text of the file itself, where the source is not that."""
+    return "" if parsed.notebook is None else parsed.notebook.text
 
 
 def _not_known(analysis: Analysis) -> tuple[tuple[Unanalysed, ...], tuple[UnknownFunction, ...]]:
@@ -211,6 +329,8 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     fixable = len(repairable)
     equipped = with_environments([(file.path, file.options) for file in repairable])
     chosen = {file.path: one for file, one in zip(repairable, equipped)}
+    if options.interactive is not None:
+        return _plan_interactively(loading, with_content, chosen, options)
     with servers_kept() if options.verify and fixable else nullcontext():
         progress.of(len(with_content))
         files = for_each(
@@ -225,15 +345,34 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     return Plan(tuple(files), loading.problems, loading.checked, loading.empty)
 
 
+def _plan_interactively(
+    loading: _Loading,
+    with_content: Sequence[tuple[_Loaded, FileReport]],
+    chosen: Mapping[str, Options],
+    options: Options,
+) -> Plan:
+    """The same, written already as far as it was accepted, file after file."""
+    assert options.interactive is not None
+    with servers_kept() if options.verify else nullcontext():
+        files = [
+            _plan_file(file, report, chosen.get(file.path, file.options)) for file, report in with_content
+        ]
+    return Plan(
+        tuple(files), loading.problems, loading.checked, loading.empty, unkept=options.interactive.unkept
+    )
+
+
 WORTH_SERVERS = 6
 """From so many files with fixes on, each processor imports torch for itself, which takes 1 to 2 s."""
 
 
 def _plan_file(file: _Loaded, report: FileReport, options: Options) -> FilePlan:
-    parsed = source.parse(file.path, file.data, options.settings.max_file_size) if report.findings else None
+    over = options.interactive is not None and options.interactive.over
+    wanted = bool(report.findings) and not over
+    parsed = source.parse(file.path, file.data, options.settings.max_file_size) if wanted else None
     unchanged = FilePlan(file.path, file.data, file.data, report.text, remaining=report.findings)
     try:
-        with time_budget(options) if options.verify and parsed is not None else nullcontext():
+        with _time_budget(options) if parsed is not None and options.interactive is None else nullcontext():
             repaired = repair(parsed, options) if isinstance(parsed, Source) else unchanged
     except Exception as error:
         repaired = unchanged._replace(problems=(problem_of(file.path, "the rewriting", error),))
@@ -245,6 +384,10 @@ def _plan_file(file: _Loaded, report: FileReport, options: Options) -> FilePlan:
     )
 
 
+def _time_budget(options: Options) -> AbstractContextManager[None]:
+    return time_budget(options) if options.verify else nullcontext()
+
+
 def repair(parsed: Source, options: Options) -> FilePlan:
     """Apply one fix after the other to ``parsed``, each proved before the next is chosen.
 
@@ -254,17 +397,22 @@ def repair(parsed: Source, options: Options) -> FilePlan:
     """
     analysis = analyse(parsed, options)
     if not parsed.lossless:
-        lossy = Problem(parsed.path, f"cannot be rewritten: {parsed.encoding} does not give its bytes back")
         left = tuple(Reported(finding) for finding in reported_by(analysis, options))
-        return FilePlan(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (lossy,))
+        return FilePlan(parsed.path, parsed.data, parsed.data, parsed.text, (), left, (parsed.lossy,))
     tally = Tally(analysis, options)
-    repaired, attempts = _apply_in_turn(analysis, options, tally)
+    talk = None if options.interactive is None else asking.Conversation(options.interactive, parsed.path)
+    repaired, attempts = _apply_in_turn(analysis, options, tally, talk)
     # A fix that is left was refuted, did not do, or needs leave: only the last are still on offer.
     remaining = tuple(
         choose_fix(
             repaired,
             finding,
-            [fix for fix in finding.fixes_by(options.way) if not is_allowed(fix, options)],
+            # Of a conversation the findings are left, too, that somebody has skipped.
+            [
+                fix
+                for fix in finding.fixes_by(options.way)
+                if talk is not None or not is_allowed(fix, options)
+            ],
             options,
         )
         for finding in reported_by(repaired, options)
@@ -282,7 +430,24 @@ def repair(parsed: Source, options: Options) -> FilePlan:
     )
     result = repaired.source
     hidden = tuple(one.now for one in tally.hidden)
-    return FilePlan(parsed.path, parsed.data, result.data, result.text, attempts, remaining, hidden=hidden)
+    made = FilePlan(parsed.path, parsed.data, result.data, result.text, attempts, remaining, hidden=hidden)
+    return made if talk is None else _asked_about_the_rest(made, result, talk, options)
+
+
+def _asked_about_the_rest(
+    made: FilePlan, now: Source, talk: asking.Conversation, options: Options
+) -> FilePlan:
+    """``made``, with comments where somebody wants findings silenced for which no fix can be accepted."""
+    hopeless = [one for one in made.remaining if one.fix is None or not is_allowed(one.fix, options)]
+    now, left = talk.about_the_rest(now, hopeless)
+    return made._replace(
+        after=now.data,
+        text=now.text,
+        remaining=tuple(one for one in made.remaining if one in left or one not in hopeless),
+        problems=() if talk.problem is None else (talk.problem,),
+        written=talk.written,
+        silenced=talk.silenced,
+    )
 
 
 def _left(reported: Reported, options: Options) -> Reported:
@@ -297,7 +462,7 @@ def _left(reported: Reported, options: Options) -> Reported:
 
 
 def _apply_in_turn(
-    analysis: Analysis, options: Options, tally: Tally
+    analysis: Analysis, options: Options, tally: Tally, talk: asking.Conversation | None
 ) -> tuple[Analysis, tuple[Attempt, ...]]:
     """The file after every fix that holds, and all attempts: the applied ones, then the refuted ones."""
     applied: list[Attempt] = []
@@ -306,6 +471,8 @@ def _apply_in_turn(
     number = 0
     advanced = False
     while True:
+        if talk is not None and talk.over:
+            return analysis, (*applied, *refuted.values())
         candidate = next((found for found in _candidates(analysis, options) if found.key not in tried), None)
         if candidate is None:
             if not advanced:
@@ -318,7 +485,19 @@ def _apply_in_turn(
         after = resolve(analysis, candidate.finding, candidate.fix, options)
         if after is None:
             continue
-        attempt = prove(analysis, candidate, after, options)._replace(
+        if talk is not None:
+            answer = talk.about(analysis, candidate, after, options)
+            if answer is None:
+                continue
+            if isinstance(answer, asking.Silenced):
+                tally.go_on(analysis, candidate.finding, (), answer.after)
+                tried.discard(candidate.key)
+                analysis, advanced = answer.after, True
+                continue
+            candidate, after = answer
+        with nullcontext() if talk is None else _time_budget(options):
+            attempt = prove(analysis, candidate, after, options)
+        attempt = attempt._replace(
             also=tally.also(analysis, candidate.finding, after),
             asked_for=tally.counts(candidate.finding),
             shown=placed(candidate.finding, candidate.fix, analysis.source.tree),
@@ -328,6 +507,11 @@ def _apply_in_turn(
             options.attempted(analysis.source.path, number, attempt)
         if options.compare and attempt.applied:
             attempt = attempt._replace(ways=tuple(_other_ways(analysis, candidate, options)))
+        if attempt.applied and talk is not None:
+            if talk.write_fix(candidate, analysis.source, after.source):
+                tried.discard(candidate.key)  # It names the next finding on an equal line now.
+            else:
+                attempt = attempt._replace(withheld=True)  # The file has changed meanwhile, say.
         if attempt.applied:
             applied.append(attempt)
             refuted.pop(candidate.key, None)
@@ -364,6 +548,11 @@ def offers(parsed: Source, options: Options) -> Iterator[tuple[Attempt, Source]]
             yield found, after.source
 
 
+def other_fixes(parsed: Source, chosen: Reported, options: Options) -> Iterator[Reported]:
+    """A finding of :func:`check_text` with each further fix that it has, those of other ways among them."""
+    return choosing.other_fixes(analyse(parsed, options), chosen, options)
+
+
 def findings(parsed: Source, options: Options) -> tuple[Finding, ...]:
     """What the selected codemods report of ``parsed`` and no comment silences. Nothing is run."""
     return tuple(reported.finding for reported in file_report(parsed, options).findings)
@@ -373,7 +562,8 @@ def file_report(parsed: Source, options: Options) -> FileReport:
     """The same, with what has kept the analysis from seeing all of the file."""
     analysis = analyse(parsed, options, options.selected)
     found = tuple(Reported(finding) for finding in reported_by(analysis, options))
-    return FileReport(parsed.path, parsed.text, found, analysis.problems, analysis.messages)
+    report = FileReport(parsed.path, parsed.text, found, analysis.problems, analysis.messages)
+    return report._replace(notebook=_file_of(parsed) if found else "")
 
 
 def _candidates(analysis: Analysis, options: Options) -> Iterator[Candidate]:
@@ -388,46 +578,18 @@ def _candidates(analysis: Analysis, options: Options) -> Iterator[Candidate]:
 
 
 def write(planned: Plan) -> Plan:
-    """Write every file of the plan; one that cannot be written is a problem and keeps its bytes.
-
-    What they hold before is kept first, so that :mod:`gradfix.pipeline.journal` can take it all back.
-    """
-    from gradfix.pipeline import journal
-    from gradfix.system import files
-
+    """Write every file of the plan; one that cannot be written is a problem and keeps its bytes."""
     applied = [file for file in planned.files if file.applied]
-    if not applied:
-        return planned
-    interrupts.check()
-    try:
-        with interrupts.whole():
-            kept = journal.record((file.path, file.before, file.after) for file in applied)
-    except OSError as error:
-        kept, planned = None, replace(planned, unkept=files.describe_error(error, "cannot be kept"))
-    written = replace(planned, files=tuple(_written(planned.files)))
-    if kept is not None:
-        with suppress(OSError):  # It says more than it has to, then.
-            journal.keep(kept, {os.path.realpath(file.path) for file in written.files if file.written})
-    return written
+    done = writing.write([writing.Change(file.path, file.before, file.after) for file in applied])
+    results = iter(done.problems)
+    return replace(
+        planned,
+        files=tuple(_written(file, next(results)) if file.applied else file for file in planned.files),
+        unkept=done.unkept,
+    )
 
 
-def _written(files: Sequence[FilePlan]) -> Iterator[FilePlan]:
-    """The files, written one by one; an interrupt ends that between two of them."""
-    wanted, done = sum(bool(file.applied) for file in files), 0
-    for file in files:
-        interrupts.check()
-        with interrupts.whole():
-            written = _write(file)
-            done += written.written
-            interrupts.say(f"{done} of {wanted} file{'' if wanted == 1 else 's'} written")
-        yield written
-    interrupts.check()
-
-
-def _write(file: FilePlan) -> FilePlan:
-    if not file.applied:
-        return file
-    problem = configuration.replace(file.path, file.before, file.after)
+def _written(file: FilePlan, problem: Problem | None) -> FilePlan:
     if problem is not None:
         return file._replace(problems=(*file.problems, problem))
     return file._replace(written=True)
@@ -450,7 +612,28 @@ def patch_of(changes: Iterable[tuple[str, bytes, bytes]]) -> Patch | Problem:
     }
     data = patches.combine(patches.unified_diff(path, *texts) for path, texts in contents.items())
     wrong = patches.check(data, contents)
-    return Problem(folder, wrong, "internal-error") if wrong else Patch(data, folder)
+    if wrong:
+        return Problem(folder, wrong, "internal-error")
+    return Patch(data, folder, patches.combine(readable(path, *texts) for path, texts in contents.items()))
+
+
+def readable(path: str, before: bytes, after: bytes) -> bytes:
+    """What has changed in a file, as a patch for people: of a notebook, cell by cell."""
+    from gradfix.rewriting import patch as patches
+
+    if not source.is_notebook(path):
+        return patches.unified_diff(path, before, after)
+    from gradfix.project import notebooks
+
+    versions = [notebooks.read(data.decode("utf-8-sig")) for data in (before, after)]
+    changes = [
+        patches.unified_diff(
+            f"{path}:cell {old.number}", f"{old.source}\n".encode(), f"{new.source}\n".encode()
+        )
+        for old, new in zip(*(notebook.cells for notebook in versions))
+    ]
+    # The tab behind names with blanks is for git, which these are not for.
+    return patches.combine(change.replace(b"\t\n", b"\n", 2) for change in changes)
 
 
 def _folder_of(files: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What the JSON that is read by other programs consists of: findings, and certificates.
+"""What the JSON that is read by other programs consists of: findings, certificates, and baselines.
 
 ``tools/generate_schemas.py`` makes the files in ``gradfix/schemas`` of these types and of the docstrings
 beneath their fields. Nothing else imports this when gradfix runs: those who make the JSON name the types in
@@ -37,6 +37,8 @@ class FindingFix(TypedDict):
 class FindingNote(TypedDict):
     """One step of why it is a mistake."""
 
+    cell: int | None
+    """The cell of a notebook within which rows are counted; null elsewhere."""
     location: Position
     end_location: Position
     message: str
@@ -51,6 +53,9 @@ class FindingData(TypedDict):
     """What is wrong."""
     filename: str
     """The file, as it was named on the command line or found below a folder."""
+    cell: int | None
+    """The cell of a notebook within which rows are counted: its number among all cells, those of text
+    included, from 1. Null where the file is no notebook."""
     location: Position
     """Where it begins."""
     end_location: Position
@@ -68,6 +73,30 @@ class FindingData(TypedDict):
     """What the fix does to the gradients that optimizers use."""
     notes: list[FindingNote]
     """Why it is a mistake, step by step."""
+
+
+class BaselineEntry(TypedDict):
+    """Findings that are known, and not reported."""
+
+    filename: str
+    """The file, from the folder of the baseline on."""
+    code: str
+    """The codemod."""
+    function: str
+    """The function that the finding is in, by its qualified name; empty outside of any."""
+    line: str
+    """The text of the line, with one blank for all that is between its words."""
+    severity: Severity
+    count: int
+    """How many such findings there may be: on equal lines of one function, or several on one line."""
+
+
+class BaselineData(TypedDict):
+    """A baseline: the findings that a project has for now."""
+
+    schema: Literal[1]
+    """Counts changes that a reader of an earlier schema would not understand."""
+    findings: list[BaselineEntry]
 
 
 class ClaimData(TypedDict):
@@ -139,7 +168,8 @@ class CertificateData(TypedDict):
     """Its message."""
     severity: Severity | None
     location: Position
-    """Where the mistake is, in the version before."""
+    """Where the mistake is, in the text of the version before. Of a notebook that is all its code as one
+    module, in which a statement marks the end of each cell."""
     message: str
     """The fix, in words."""
     effect: Effect

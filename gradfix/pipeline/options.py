@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Severity, Way
-from gradfix.project import configuration
+from gradfix.project import configuration, source
 from gradfix.project.source import Problem
 from gradfix.rules import catalog
 from gradfix.system import programs
 
 if TYPE_CHECKING:
+    from gradfix.pipeline.asking import Interactive
+    from gradfix.pipeline.baseline import Baseline
     from gradfix.pipeline.results import Attempt
     from gradfix.project.trust import Verdict
     from gradfix.verify.interpreter import Interpreter
@@ -55,6 +57,10 @@ class RequestedOptions:
     cached: bool = False
     config: str | None = None
     """The file whose configuration holds for all files, in place of each file's own."""
+    baseline: str | None = None
+    """The file with the findings that are known, in place of that of the configuration."""
+    whole: bool = False
+    """Whether the findings are reported, too, that are in a baseline."""
     exclude: tuple[str, ...] | None = None
     """Patterns as in ``.gitignore``, which count from the current folder."""
     force_exclude: bool = False
@@ -62,6 +68,8 @@ class RequestedOptions:
     attempted: Callable[[str, int, Attempt], None] | None = None
     """Called when a fix has been run: with the file, the number of the attempt there (from 1), and the
     attempt; in the process that ran it."""
+    interactive: Interactive | None = None
+    """Who is asked about each fix before it is proved; everything is written in the course of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +103,21 @@ class Options:
     """Whether what was found in a file is kept for the next time."""
     requested: RequestedOptions | None = None
     """What is asked for over each file's own configuration; ``None`` where one holds for all files."""
-    known: dict[configuration.Settings, Options | Refusal] = field(default_factory=dict, compare=False)
-    """The options under the configurations that have been met."""
+    baseline: Baseline | None = None
+    """The findings that are not reported."""
+    baseline_file: str | None = None
+    """Where a baseline is, or is to be written."""
     exclude: tuple[str, ...] | None = None
     force_exclude: bool = False
-    ignored: dict[str, frozenset[str]] = field(default_factory=dict, compare=False)
+    attempted: Callable[[str, int, Attempt], None] | None = None
+    """Called when a fix has been run, see :class:`RequestedOptions`."""
+    interactive: Interactive | None = None
 
     def under(self, settings: configuration.Settings) -> Options | Refusal:
         """The options for files whose configuration is ``settings``."""
         if self.requested is None or settings == self.settings:
             return self
-        if settings not in self.known:
-            self.known[settings] = _combined(settings, self.requested, self.catalog)
-        return self.known[settings]
+        return _combined(settings, self.requested, self.catalog)
 
     def files(self, paths: Sequence[str]) -> configuration.Listing:
         """The files that ``paths`` mean, each with its configuration."""
@@ -119,20 +129,11 @@ class Options:
         force = self.force_exclude or self.settings.force_exclude
         return force and configuration.is_excluded(path, self.settings, self.exclude)
 
-    def reports(self, name: str, path: str) -> bool:
-        """Whether the codemod ``name`` is to report in the file at ``path``."""
-        if name not in self.selected:
-            return False
-        if not self.settings.per_file_ignores:
-            return True
-        if path not in self.ignored:
-            named = configuration.ignored_in(path, self.settings)
-            ignored = self.catalog.select(named, ()) if named else frozenset()
-            self.ignored[path] = frozenset() if isinstance(ignored, str) else ignored
-        return name not in self.ignored[path]
-
-    attempted: Callable[[str, int, Attempt], None] | None = None
-    """Called when a fix has been run, see :class:`RequestedOptions`."""
+    def reporting_in(self, path: str) -> frozenset[str]:
+        """The names of the codemods that report in the file at ``path``."""
+        named = configuration.ignored_in(path, self.settings)
+        ignored = self.catalog.select(named, ()) if named else frozenset()
+        return self.selected if isinstance(ignored, str) else self.selected - ignored
 
 
 class Refusal(NamedTuple):
@@ -191,6 +192,10 @@ def _combined(
     refusal = _unusable_settings(settings)
     if refusal is not None:
         return refusal
+    file = requested.baseline or settings.baseline
+    known = _baseline(file, requested, settings)
+    if isinstance(known, Refusal):
+        return known
     return Options(
         catalog=codemods,
         selected=selected,
@@ -211,10 +216,29 @@ def _combined(
         unproved=requested.unproved,
         allow_unsandboxed=requested.allow_unsandboxed,
         cached=requested.cached,
+        baseline=known,
+        baseline_file=file,
         exclude=requested.exclude,
         force_exclude=requested.force_exclude,
         attempted=requested.attempted,
+        interactive=requested.interactive,
     )
+
+
+def _baseline(
+    file: str | None, requested: RequestedOptions, settings: configuration.Settings
+) -> Baseline | Refusal | None:
+    """The findings that are known, by the baseline in ``file``."""
+    if file is None:
+        return None
+    if requested.baseline is None and not _is_within(configured_in(settings), Path(file)):
+        return Refusal(f"{settings.file}: baseline: {file} is outside of its folder")
+    if requested.whole:
+        return None
+    from gradfix.pipeline import baseline
+
+    found = baseline.load(file)
+    return Refusal(f"{found.path}: {found.message}") if isinstance(found, Problem) else found
 
 
 def _named_interpreter(
@@ -240,6 +264,8 @@ def _unusable_command(paths: Sequence[str], requested: RequestedOptions) -> Refu
     if requested.script is not None and not os.path.isfile(requested.script):
         what = "is a folder" if os.path.isdir(requested.script) else "there is no such script"
         return Refusal(f"{requested.script}: {what}")
+    if requested.script is not None and source.is_notebook(requested.script):
+        return Refusal(f"{requested.script}: a notebook cannot be the script that is run for other files")
     alone = requested.script is None and requested.module is None
     if requested.arguments and alone and not (len(paths) == 1 and os.path.isfile(paths[0])):
         return Refusal("what stands after -- is for one script: name it, or say which is run with --script")
@@ -294,8 +320,12 @@ def keep_within(root: Path, *named: Path | None) -> None:
     from gradfix.verify.command import CommandError
 
     for one in named:
-        if one is not None and not one.resolve().is_relative_to(root.resolve()):
+        if one is not None and not _is_within(root, one):
             raise CommandError(f"tool.gradfix.verify names {one}, which is outside of {root}")
+
+
+def _is_within(root: Path, path: Path) -> bool:
+    return path.resolve().is_relative_to(root.resolve())
 
 
 def module_file(name: str) -> str | None:

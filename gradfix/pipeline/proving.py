@@ -41,12 +41,8 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
 
     The claim is completed by what the model says of the fixed program, so the model is tested too.
     """
-    fix = candidate.fix
+    fix = complete(candidate.fix, before, after)
     text = after.source.text
-    if not fix.claim.feeds and before.program is not None and after.program is not None:
-        from gradfix.autograd.prediction import feeds
-
-        fix = fix._replace(claim=fix.claim._replace(feeds=feeds(after.program, before.program)))
     attempt = Attempt(candidate.finding, fix, before.source.text, text, Outcome.UNVERIFIED)
     if not options.verify:
         return attempt
@@ -59,6 +55,15 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
     outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
     withheld = not options.unproved and outcome is Outcome.UNVERIFIED
     return attempt._replace(outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
+
+
+def complete(fix: Fix, before: Analysis, after: Analysis) -> Fix:
+    """``fix`` with what the model says of the losses that optimizers use once it is made."""
+    if fix.claim.feeds or before.program is None or after.program is None:
+        return fix
+    from gradfix.autograd.prediction import feeds
+
+    return fix._replace(claim=fix.claim._replace(feeds=feeds(after.program, before.program)))
 
 
 def faults_of(analysis: Analysis) -> Faults:
@@ -82,7 +87,7 @@ def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> 
     path = Path(before.source.path)
 
     def run(command: Command) -> Evidence:
-        return verify_rewrite(
+        found = verify_rewrite(
             path,
             before.source.text,
             after.source.text,
@@ -94,6 +99,9 @@ def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> 
             limits=limits_of(options),
             allow_unsandboxed=options.allow_unsandboxed,
         )
+        if before.source.notebook is None:
+            return found
+        return found.reworded(before.source.layout.reworded, after.source.layout.reworded)
 
     chosen = command_for(str(path), options)
     evidence = run(chosen)
@@ -230,18 +238,16 @@ def rerun(certificate: Certificate, place: RerunLocation | None, options: Option
             limits=limits_of(options),
             allow_unsandboxed=options.allow_unsandboxed,
         )
-    return evidence
+    versions = (certificate.before, certificate.after)
+    before, after = (source.layout(certificate.filename, text) for text in versions)
+    return evidence.reworded(before.reworded, after.reworded)
 
 
 def _certified_faults(
     certificate: Certificate, place: RerunLocation, options: Options
 ) -> tuple[Faults, Faults] | None:
     """What runs of the two versions of a certificate may stop at: it is found again, not read from it."""
-    limit = options.settings.max_file_size
-    versions = [
-        source.parse(str(place.file), text.encode(), limit)
-        for text in (certificate.before, certificate.after)
-    ]
+    versions = [source.parse_code(str(place.file), text) for text in (certificate.before, certificate.after)]
     before, after = versions
     if isinstance(before, Problem) or isinstance(after, Problem):
         return None

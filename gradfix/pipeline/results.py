@@ -15,6 +15,7 @@ from gradfix.core.codemod import Applicability, Finding, Fix, Unanalysed, Unknow
 from gradfix.project.source import Problem, split_lines
 
 if TYPE_CHECKING:
+    from gradfix.pipeline.fingerprints import Identity
     from gradfix.verify.evidence import Evidence
     from gradfix.verify.judging.results import Judgement
 
@@ -36,6 +37,7 @@ class FileReport(NamedTuple):
 
     path: str
     text: str = ""
+    """What is analysed: the file, or the code of a notebook's cells."""
     findings: tuple[Reported, ...] = ()
     problems: tuple[Problem, ...] = ()
     messages: tuple[str, ...] = ()
@@ -45,6 +47,10 @@ class FileReport(NamedTuple):
     unanalysed: tuple[Unanalysed, ...] = ()
     """Where silence says nothing."""
     unknown_functions: tuple[UnknownFunction, ...] = ()
+    known: tuple[Identity, ...] = ()
+    """What the findings are recognised by that a baseline holds, and that are not reported."""
+    notebook: str = ""
+    """The file, where it is a notebook in which something is found."""
 
     @property
     def silent(self) -> bool:
@@ -120,6 +126,8 @@ class FilePlan(NamedTuple):
     written: bool = False
     hidden: tuple[Finding, ...] = ()
     """Findings that are gone although nothing has repaired them, at their present places."""
+    silenced: int = 0
+    """How many findings comments silence that were added."""
 
     @property
     def applied(self) -> tuple[Attempt, ...]:
@@ -173,6 +181,25 @@ class _FileResults(Generic[_File]):
         return tuple(place for file in self.files for place in file.unanalysed)
 
 
+class Outdated(NamedTuple):
+    """Findings that a baseline holds and that are not found any more."""
+
+    baseline: str
+    filename: str
+    """As the baseline has it."""
+    code: str
+    line: str
+    number: int
+
+
+class WrittenBaseline(NamedTuple):
+    """A baseline that was written."""
+
+    file: str
+    findings: int
+    """How many it holds."""
+
+
 class Count(NamedTuple):
     """How often a mistake was found."""
 
@@ -185,6 +212,14 @@ class Count(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Report(_FileResults[FileReport]):
     """What ``check`` found."""
+
+    outdated: tuple[Outdated, ...] = ()
+    """What baselines hold and is not found any more."""
+
+    @property
+    def known(self) -> int:
+        """How many findings are in a baseline, and not reported."""
+        return sum(len(file.known) for file in self.files)
 
     @property
     def counts(self) -> list[Count]:
@@ -287,3 +322,5 @@ class Patch(NamedTuple):
     data: bytes
     folder: str
     """The folder from which its paths count: the current one if that holds all the files."""
+    by_cell: bytes = b""
+    """The same for people: of a notebook, the code of each cell that changes. It cannot be applied."""

@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.pipeline.analysis import Analysis, FindingKey, analyse, by_key
 from gradfix.pipeline.choosing import resolve
-from gradfix.pipeline.options import Options
-from gradfix.pipeline.proving import command_for, limits_of, servers_kept, time_budget, with_environment
+from gradfix.pipeline.options import Options, Refusal
+from gradfix.pipeline.proving import command_for, limits_of, servers_kept, time_budget, with_environments
 from gradfix.pipeline.results import Judged
 from gradfix.project import source
 from gradfix.project.source import Problem, Source
 
 if TYPE_CHECKING:
-    pass
+    from gradfix.verify.command import Command
 
 REPAIRS = 12
 """At most this many reference repairs are made of an original to judge a repair by."""
@@ -29,26 +30,40 @@ def judge(before: str, after: str, options: Options) -> Iterator[Judged]:
 
     In folders, files go together that have the same path in them; those that are equal are passed over.
     """
-    options = with_environment([before], options)
+    pairs = list(_pairs(before, after, options))
+    equipped = iter(
+        with_environments([(one.old.path, one.options) for one in pairs if isinstance(one, _Pair)])
+    )
     with servers_kept():
-        for old, new in _pairs(before, after, options):
-            if isinstance(old, Problem) or isinstance(new, Problem):
-                problems = tuple(one for one in (old, new) if isinstance(one, Problem))
-                yield Judged(before, after, problems=problems)
-            else:
-                with time_budget(options):
-                    judged = _judge(old, new, options)
+        for pair in pairs:
+            if isinstance(pair, _Pair):
+                own = next(equipped)
+                with time_budget(own):
+                    judged = _judge(pair._replace(options=own))
                 yield judged
+            else:
+                yield Judged(before, after, problems=pair)
 
 
-def _pairs(before: str, after: str, options: Options) -> Iterator[tuple[Source | Problem, Source | Problem]]:
+class _Pair(NamedTuple):
+    old: Source
+    new: Source
+    options: Options
+    """Those under the configuration of the old version."""
+    folders: tuple[str, str] | None = None
+    """Those that are compared, if they are."""
+
+
+def _pairs(before: str, after: str, options: Options) -> Iterator[_Pair | tuple[Problem, ...]]:
+    """The versions that go together, or what keeps two from being compared."""
     if os.path.isdir(before) != os.path.isdir(after):
         message = "two files or two folders can be compared, not a file and a folder"
         yield Problem(after, message), Problem(before, message)
         return
     if not os.path.isdir(before):
-        yield _parsed(before, options), _parsed(after, options)
+        yield _pair(before, after, options)
         return
+    under = {one.settings: options.under(one.settings) for one in options.files([before]).files}
     for listed in options.files([before]).files:
         mate = os.path.join(after, os.path.relpath(listed.path, before))
         old = source.load(listed.path)
@@ -56,16 +71,46 @@ def _pairs(before: str, after: str, options: Options) -> Iterator[tuple[Source |
             continue
         new = source.load(mate)
         if isinstance(new, Problem) or new != old:
-            yield _parsed(listed.path, options), _parsed(mate, options)
+            own = under[listed.settings]
+            yield (
+                (Problem(listed.path, own.message),)
+                if isinstance(own, Refusal)
+                else _pair(listed.path, mate, own)
+            )
 
 
-def _parsed(path: str, options: Options) -> Source | Problem:
-    return source.read(path, options.settings.max_file_size)
+def _pair(
+    before: str, after: str, options: Options, folders: tuple[str, str] | None = None
+) -> _Pair | tuple[Problem, ...]:
+    old, new = (source.read(path, options.settings.max_file_size) for path in (before, after))
+    if isinstance(old, Problem) or isinstance(new, Problem):
+        return tuple(one for one in (old, new) if isinstance(one, Problem))
+    return _Pair(old, new, options, folders)
 
 
-def _judge(old: Source, new: Source, options: Options) -> Judged:
+def _commands(pair: _Pair) -> tuple[Command, Command]:
+    """How the user runs the old version, and how the new one: what lies in the old folder, or is the old file
+    itself, has its counterpart."""
+    command = command_for(pair.old.path, pair.options)
+
+    def counterpart(path: Path | None) -> Path | None:
+        if path is None:
+            return None
+        if path.resolve() == Path(pair.old.path).resolve():
+            return Path(pair.new.path)
+        old, new = (Path(one).resolve() for one in pair.folders or ("", ""))
+        if pair.folders is None or not path.resolve().is_relative_to(old):
+            return path
+        moved = new / path.resolve().relative_to(old)
+        return moved if moved.exists() else path
+
+    return command, replace(command, entry=counterpart(command.entry), cwd=counterpart(command.cwd))
+
+
+def _judge(pair: _Pair) -> Judged:
     from gradfix.verify.judging import results, verdicts
 
+    old, new, options, _ = pair
     before, after = analyse(old, options), analyse(new, options)
     problems = (*before.problems, *after.problems)
     keyed = by_key(before, options)
@@ -91,16 +136,19 @@ def _judge(old: Source, new: Source, options: Options) -> Judged:
         )
         for key, finding in keyed.items()
     ]
+    command, command_after = _commands(pair)
     judgement = verdicts.judge(
         (Path(old.path), old.text),
         (Path(new.path), new.text),
         mistakes,
         repairs,
         python=options.interpreter,
-        command=command_for(old.path, options),
+        command=command,
+        command_after=command_after,
         limits=limits_of(options),
         allow_unsandboxed=options.allow_unsandboxed,
     )
+    judgement = judgement.reworded(old.layout.reworded, new.layout.reworded)
     return Judged(old.path, new.path, old.text, tuple(keyed.values()), judgement)
 
 

@@ -16,6 +16,9 @@ from gradfix.system import files
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+ANALYSED = (".py", ".ipynb")
+"""What the names of files end with that are looked for in folders."""
+
 _SKIPPED = frozenset(
     {".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache"}
     | {".nox", ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv"}
@@ -76,6 +79,8 @@ class Settings:
     """Whether ``exclude`` holds for files that are named, too."""
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Pairs of a pattern as in ``.gitignore`` and the codemods that do not report in what it matches."""
+    baseline: str | None = None
+    """A file with findings that are known, and not reported; in the folder of ``pyproject.toml`` or below."""
     file: str | None = field(default=None, metadata={"key": False})
     """The ``pyproject.toml`` that this was read from."""
     root: str | None = field(default=None, metadata={"key": False})
@@ -204,6 +209,8 @@ def _settings_from(table: Mapping[str, object], root: str, shown: str) -> Settin
             return Problem(shown, f"tool.gradfix.{key} must be {kind}")
         if isinstance(value, list):
             value = tuple(value)
+        elif key == "baseline":
+            value = _from(root, str(value))
         elif isinstance(value, str):
             value = Severity(value)
         values[known[key].name] = value
@@ -454,7 +461,8 @@ class _Excluding(NamedTuple):
 def _walk(
     argument: str, excluding: _Excluding, problems: list[Problem]
 ) -> Iterator[tuple[str, str, Settings]]:
-    """``(real path, shown path, configuration)`` of the Python files below the folder ``argument``."""
+    """``(real path, shown path, configuration)`` of the Python files and notebooks below the folder
+    ``argument``."""
     real_root = os.path.realpath(argument)
     outermost = excluding.known.of(real_root)
     if isinstance(outermost, Problem):
@@ -488,7 +496,7 @@ def _walk(
                 if name in _SKIPPED or _left_out(f"{real}{name}/", rules, excluded):
                     continue
                 stack.append((f"{real}{name}{os.sep}", f"{shown}{name}{os.sep}", rules))
-            elif name.endswith(".py") and not _left_out(f"{real}{name}", rules, excluded):
+            elif name.endswith(ANALYSED) and not _left_out(f"{real}{name}", rules, excluded):
                 if entry.is_file(follow_symlinks=False):
                     yield f"{real}{name}", f"{shown}{name}", settings
                 # Emacs locks a file by a dangling link, .#name.

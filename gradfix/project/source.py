@@ -1,5 +1,7 @@
 """One source file: bytes, encoding, text, tree, and suppression comments.
 
+The text of a notebook is that of its code cells as one module (:mod:`gradfix.project.notebooks`).
+
 Whatever is wrong with a file comes back as a :class:`Problem` that names it; nothing here raises
 for a bad file, so that one bad file never stops the others.
 """
@@ -12,11 +14,14 @@ import re
 import tokenize
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal, NamedTuple
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from gradfix.core.span import Span
 from gradfix.system import files
+
+if TYPE_CHECKING:
+    from gradfix.project.notebooks import Notebook
 
 MAX_BYTES = 4 * 1024 * 1024
 """Larger files are not analysed unless the configuration says so: they are generated, not written."""
@@ -34,9 +39,14 @@ class Problem(NamedTuple):
     """The line it is about, or 0 for the file as a whole."""
     column: int = 1
     """In characters, counted from 1."""
+    cell: int | None = None
+    """The cell of a notebook within which lines are counted."""
+    in_file: tuple[int, int] | None = None
+    """The line and the column in the file of the notebook."""
 
     def __str__(self) -> str:
-        place = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
+        cell = "" if self.cell is None else f"cell {self.cell}:"
+        place = f"{self.path}:{cell}{self.line}:{self.column}" if self.line else self.path
         return f"{place}: {self.code}: {self.message}"
 
 
@@ -56,6 +66,53 @@ class Suppressions(NamedTuple):
         )
 
 
+class Layout:
+    """How people count the lines of a source: from its top, or, in a notebook, from the top of each cell."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = split_lines(text)
+        """As the file has them."""
+        self.parts: list[tuple[int | None, str]] = [(None, text)]
+        """The text, or the number and the text of each cell."""
+
+    def cell(self, line: int) -> int | None:
+        """The cell that a line is in, where there are any."""
+        return None
+
+    def row(self, line: int) -> int:
+        """The number of a line, in its cell if there is one."""
+        return line
+
+    def place(self, line: int) -> str:
+        """The line as it stands behind a path: ``12``, or ``cell 3:2``."""
+        cell = self.cell(line)
+        return str(line) if cell is None else f"cell {cell}:{self.row(line)}"
+
+    def words(self, line: int) -> str:
+        """The line in a sentence: ``line 12``, or ``cell 3, line 2``."""
+        cell = self.cell(line)
+        return f"line {line}" if cell is None else f"cell {cell}, line {self.row(line)}"
+
+    def reworded(self, message: str) -> str:
+        """A message that names lines by their number from the top, as :meth:`words` has them."""
+        return message
+
+
+@lru_cache(maxsize=16)
+def layout(path: str, text: str) -> Layout:
+    """The layout of the ``text`` of the file at ``path``."""
+    if not is_notebook(path):
+        return Layout(text)
+    from gradfix.project.notebooks import CellLayout
+
+    return CellLayout(text)
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a file is a Jupyter notebook, by its name."""
+    return path.endswith(".ipynb")
+
+
 @dataclass(frozen=True)
 class Source:
     """A file that was read, decoded and parsed."""
@@ -68,6 +125,18 @@ class Source:
     text: str
     """Decoded, without the byte order mark, its newlines as they are in the file."""
     tree: ast.Module
+    notebook: Notebook | None = None
+    """The file of which ``text`` is the code, if it is a notebook."""
+
+    @property
+    def file_text(self) -> str:
+        """What the file itself holds, which of a notebook is not its code alone."""
+        return self.text if self.notebook is None else self.notebook.text
+
+    @property
+    def layout(self) -> Layout:
+        """How people count its lines."""
+        return layout(self.path, self.text)
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -100,8 +169,19 @@ class Source:
         """Whether the text gives the file's bytes back: some encodings have several for one text."""
         return self.encode(self.text) == self.data
 
+    @property
+    def lossy(self) -> Problem:
+        """That a file which is not lossless cannot be written."""
+        return Problem(self.path, f"cannot be rewritten: {self.encoding} does not give its bytes back")
+
     def encode(self, text: str) -> bytes | Problem:
-        """``text`` in this file's encoding, with its byte order mark if it has one."""
+        """``text`` in this file's encoding, with its byte order mark if it has one; of a notebook, the file
+        with that code in its cells."""
+        if self.notebook is not None:
+            try:
+                text = self.notebook.with_code(text)
+            except ValueError as error:
+                return Problem(self.path, str(error))
         try:
             return text.encode(self.encoding)
         except UnicodeError as error:
@@ -116,7 +196,11 @@ class Source:
 # `backward` called, anything by which `torch.autograd.grad` is reached, or a step. Each pattern begins with
 # a literal: Python's regex engine then searches as fast as `bytes.find`, ten times faster than an
 # alternation of the two.
-_BACKWARD = re.compile(rb"backward(?:(?<!def backward)(?<![A-Za-z0-9_]backward)|(?<=manual_backward))\s*\(")
+_BACKWARD = re.compile(
+    rb"backward(?:(?<!def backward)(?<![A-Za-z0-9_]backward)|(?<=manual_backward)"
+    # In the JSON of a notebook, a line may begin behind these two characters.
+    rb"|(?<=\\nbackward))\s*\("
+)
 _AUTOGRAD = re.compile(rb"autograd(?:\s*\.\s*grad\b|\s+as\b)")
 _FROM_AUTOGRAD = re.compile(rb"autograd\s+import\b(?:\s*\([^)]*|[^\n(]*)")
 _GRAD = re.compile(rb"\bgrad\b")
@@ -156,8 +240,8 @@ def load(path: str, limit: int = MAX_BYTES) -> bytes | Problem:
 
 
 def too_large(path: str, data: bytes, limit: int) -> Problem | None:
-    """The problem of a file that has more bytes than are analysed."""
-    if len(data) <= limit:
+    """The problem of a file that has more bytes than are analysed; of a notebook, only its code counts."""
+    if len(data) <= limit or is_notebook(path):
         return None
     size, most = (f"{count / 2**20:.1f} MiB" for count in (len(data), limit))
     return Problem(path, f"is skipped: {size} is more than max-file-size allows ({most})")
@@ -167,15 +251,66 @@ def parse(path: str, data: bytes, limit: int = MAX_BYTES) -> Source | Problem:
     """The file with the bytes ``data``, decoded and parsed as Python would do it."""
     if (problem := too_large(path, data, limit)) is not None:
         return problem
-    if path.endswith(".ipynb"):
-        # A notebook is JSON, and most JSON parses as a Python expression: it would look clean.
-        return Problem(path, "is skipped: notebooks are not supported")
+    if is_notebook(path):
+        return _parse_notebook(path, data, limit)
     decoded = _decode(path, data)
     if isinstance(decoded, Problem):
         return decoded
     text, encoding = decoded
     tree = _parse(path, text)
     return tree if isinstance(tree, Problem) else Source(path, data, encoding, text, tree)
+
+
+def parse_code(path: str, text: str) -> Source | Problem:
+    """The source whose text this is: of a notebook, the code of its cells, of which no file is known."""
+    tree = _parse(path, text)
+    return tree if isinstance(tree, Problem) else Source(path, text.encode(), "utf-8", text, tree)
+
+
+def code(path: str, most: int = files.LARGEST) -> bytes:
+    """The Python code in the file at ``path``: its bytes, or the code of a notebook's cells.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is no notebook.
+    """
+    data = files.read(path, most)
+    if not is_notebook(path):
+        return data
+    from gradfix.project import notebooks
+
+    return notebooks.read(data.decode("utf-8-sig")).code.encode()
+
+
+def _parse_notebook(path: str, data: bytes, limit: int) -> Source | Problem:
+    from gradfix.project import notebooks
+
+    encoding = "utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8"
+    try:
+        notebook = notebooks.read(data.decode(encoding))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        what = "UTF-16" if data[:2] in _UTF_16 else f"not UTF-8 (byte 0x{data[error.start]:02x})"
+        return Problem(path, f"is {what}, and a notebook is UTF-8", "syntax-error", line)
+    except notebooks.NotebookError as error:
+        code: ProblemCode = "syntax-error" if error.malformed else "io-error"
+        return Problem(path, str(error), code, error.line, error.column)
+    text = notebook.code
+    if (problem := too_large("", text.encode("utf-8", "surrogatepass"), limit)) is not None:
+        return problem._replace(path=path)
+    tree = _parse(path, text)
+    if isinstance(tree, Problem):
+        return notebook.placed(tree)
+    return Source(path, data, encoding, text, tree, notebook)
+
+
+def encoded(path: str, text: str) -> bytes | Problem:
+    """A text that is not in its file yet, as the bytes that hold it: in the encoding that it declares."""
+    try:
+        encoding = tokenize.detect_encoding(io.BytesIO(text.encode()).readline)[0]
+        return text.encode(encoding)
+    except (SyntaxError, UnicodeError) as error:
+        return Problem(path, str(error), "syntax-error", 1)
 
 
 def split_lines(text: str) -> tuple[str, ...]:
@@ -264,7 +399,8 @@ def _looks_like_python_3_6(text: str) -> bool:
     return True
 
 
-_COMMENT = re.compile(r"gradfix:\s*(ignore-file|ignore)(?![\w-])(?:\s*\[([^\]]*)\])?")
+SUPPRESSION = re.compile(r"gradfix:\s*(ignore-file|ignore)(?![\w-])(?:\s*\[([^\]]*)\])?")
+"""Its groups are what is silenced, a line or the file, and the names in brackets, if there are any."""
 _NEARLY = re.compile(r"#\s*gradfix:\s*(\S+)")
 
 
@@ -272,7 +408,7 @@ def _suppressions(lines: tuple[str, ...], first_code_line: int) -> Suppressions:
     by_line: list[tuple[int, frozenset[str] | None]] = []
     without_effect: list[tuple[int, str]] = []
     for token in _comments(lines):
-        match = _COMMENT.search(token.string)
+        match = SUPPRESSION.search(token.string)
         if match is None:
             if nearly := _NEARLY.match(token.string):
                 why = f"`gradfix: {nearly[1]}` is no suppression"
@@ -306,6 +442,8 @@ def _comments(lines: tuple[str, ...]) -> list[tokenize.TokenInfo]:
 def _first_code_line(tree: ast.Module) -> int:
     """The first line of the first statement that is not the docstring."""
     code = tree.body[1:] if ast.get_docstring(tree, clean=False) is not None else tree.body
+    # A cell that only has magics in it is no code, either.
+    code = [node for node in code if not isinstance(node, ast.Pass)]
     return code[0].lineno if code else 2**31
 
 

@@ -31,7 +31,7 @@ def of_report(report: Report) -> str:
     Where there are more than GitHub shows beside the code, a last command says so.
     """
     root = os.environ.get("GITHUB_WORKSPACE", os.getcwd())
-    entries = json.entries(report)
+    entries = [one for one, _ in json.entries_in_files(report)]
     lines = [_command(one, root) for one in entries]
     counts = Counter(_level(one) for one in entries)
     more = [f"{count} {level}s" for level, count in sorted(counts.items()) if count > SHOWN]
@@ -64,7 +64,10 @@ def _command(one: FindingData, root: str) -> str:
 def _message(one: FindingData) -> str:
     """What is wrong, why, and what the fix is: a line each."""
     lines = [one["message"]]
-    lines += [f"line {note['location']['row']}: {note['message']}" for note in one["notes"]]
+    for note in one["notes"]:
+        # Of a notebook, the message names the cell and the line in it.
+        at = f"line {note['location']['row']}: " if note["cell"] is None else ""
+        lines.append(f"{at}{note['message']}")
     if one["fix"] is not None:
         unsafe = "" if one["fix"]["applicability"] == "safe" else ", with --unsafe-fixes"
         lines.append(f"fix (gradfix apply{unsafe}): {one['fix']['message']}")

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from gradfix.pipeline.fingerprints import Fingerprints
 from gradfix.pipeline.results import Report
 from gradfix.report import json
-from gradfix.report.fingerprints import Fingerprints
 from gradfix.report.places import below
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def of_report(report: Report) -> str:
     """``check`` as one array; paths are those below the checkout."""
     root = os.environ.get("CI_PROJECT_DIR", os.getcwd())
     fingerprints = Fingerprints()
-    return json.dump([_issue(one, text, root, fingerprints) for one, text in json.entries_with_text(report)])
+    return json.dump([_issue(one, text, root, fingerprints) for one, text in json.entries_in_files(report)])
 
 
 def _issue(one: FindingData, text: str, root: str, fingerprints: Fingerprints) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def _issue(one: FindingData, text: str, root: str, fingerprints: Fingerprints) -
         "description": one["message"],
         "severity": SEVERITIES[one["severity"] or "warning"],
         # Issues of one fingerprint are shown as one.
-        "fingerprint": fingerprints.of(one, text, path),
+        "fingerprint": fingerprints.of(one["code"], one["location"]["row"], one["message"], text, path),
         "location": {
             "path": path,
             "positions": {

@@ -12,14 +12,14 @@ from gradfix.core.codemod import Codemod, Severity
 from gradfix.core.span import Span
 from gradfix.pipeline import certificate
 from gradfix.pipeline.results import Attempt, Count, FilePlan, FileReport, Judged, Plan, Report, Reported
-from gradfix.project.source import Problem, character_column, split_lines
+from gradfix.project.source import Layout, Problem, character_column, layout
 from gradfix.report import addresses
 from gradfix.system.printable import encodable
 
 if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate
     from gradfix.pipeline.json_types import FindingData, FindingFix
-    from gradfix.rewriting.patch import Position
+    from gradfix.rewriting.patch import Position, TextEdit
     from gradfix.verify.evidence import Evidence
 
 _Json = dict[str, Any]
@@ -33,16 +33,17 @@ def of_report(report: Report) -> str:
 
 def entries(report: Report) -> list[FindingData]:
     """What ``check`` found, element by element: problems first, then the findings of each file."""
-    return [one for one, _ in entries_with_text(report)]
+    return [*map(_problem, report.all_problems), *(one for file in report.files for one in findings_of(file))]
 
 
-def entries_with_text(report: Report) -> Iterator[tuple[FindingData, str]]:
-    """The same, each with the text of its file; a problem has none, for its file may not be text."""
+def entries_in_files(report: Report) -> Iterator[tuple[FindingData, str]]:
+    """The same at their places in the files, each with the text of its file; a problem has none, for its file
+    may not be text."""
     for problem in report.all_problems:
-        yield _problem(problem), ""
+        yield _problem(problem, in_file=True), ""
     for file in report.files:
-        for one in findings_of(file):
-            yield one, file.text
+        for one in findings_in_file(file):
+            yield one, file.notebook or file.text
 
 
 def of_codemods(known: Iterable[Codemod]) -> str:
@@ -75,6 +76,17 @@ def findings_of(report: FileReport) -> list[FindingData]:
     return _findings(report.path, report.text, report.findings)
 
 
+def findings_in_file(report: FileReport) -> list[FindingData]:
+    """The same for readers who know nothing of cells: where they stand in the file, also if it is a notebook.
+
+    The cell and the line within it are named in the messages then.
+    """
+    places = _Places(report.path, report.text)
+    if report.notebook:
+        places = _PlacesInFile(report.path, report.text, report.notebook)
+    return [_finding(report.path, places, reported) for reported in report.findings]
+
+
 def of_plan(plan: Plan) -> str:
     """``apply`` as an array of ``{filename, fixes, remaining, hidden, written}``.
 
@@ -103,13 +115,13 @@ def _judged(file: Judged) -> _Json:
     }
     if judgement is None:
         return content
-    lines = split_lines(file.text)
+    places = _Places(file.before, file.text)
     content["mistakes"] = [
         {
             "code": finding.code,
             "message": finding.message,
             "severity": None if finding.severity is None else str(finding.severity),
-            "location": _start(lines, finding.span),
+            **places.of(finding.span),
             "outcome": verdict.outcome,
             "reason": verdict.reason,
         }
@@ -145,20 +157,18 @@ def dump(value: object) -> str:
 
 
 def _repaired(file: FilePlan) -> _Json:
+    places = _Places(file.path, file.text)
     return {
         "filename": file.path,
-        "fixes": [_attempt(attempt) for attempt in file.attempts],
+        "fixes": [_attempt(attempt, _Places(file.path, attempt.before)) for attempt in file.attempts],
         "remaining": [_problem(problem) for problem in file.problems]
         + _findings(file.path, file.text, file.remaining),
-        "hidden": [
-            {"code": one.code, "message": one.message, "location": _start(split_lines(file.text), one.span)}
-            for one in file.hidden
-        ],
+        "hidden": [{"code": one.code, "message": one.message, **places.of(one.span)} for one in file.hidden],
         "written": file.written,
     }
 
 
-def _attempt(attempt: Attempt) -> _Json:
+def _attempt(attempt: Attempt, places: _Places) -> _Json:
     return {
         "code": attempt.finding.code,
         "message": attempt.fix.message,
@@ -167,64 +177,128 @@ def _attempt(attempt: Attempt) -> _Json:
         "effect": str(attempt.fix.effect),
         "outcome": str(attempt.outcome),
         "reason": attempt.reason,
-        "location": _start(split_lines(attempt.before), attempt.reported_finding.span),
+        **places.of(attempt.reported_finding.span),
         "asked_for": attempt.asked_for,
-        "also": [
-            {"code": one.code, "location": _start(split_lines(attempt.before), one.span)}
-            for one in attempt.also
-        ],
+        "also": [{"code": one.code, **places.of(one.span)} for one in attempt.also],
         "ways": [certificate.way_of(one) for one in (attempt, *attempt.ways)] if attempt.ways else [],
         "evidence": None if attempt.evidence is None else attempt.evidence.to_json(),
     }
 
 
+class _Places:
+    """Where spans of a source are: row and column in the file, or in a cell of a notebook."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self._path, self._text = path, text
+        self._layout: Layout = layout(path, text)
+
+    def cell(self, line: int) -> int | None:
+        return self._layout.cell(line)
+
+    def position(self, line: int, column: int) -> Position:
+        """A line and a column in bytes, as people count them."""
+        return {"row": self._layout.row(line), "column": self._characters(line, column)}
+
+    def of(self, span: Span) -> _Json:
+        """Where something begins, with its cell if there is one."""
+        return {"cell": self.cell(span.line), "location": self.position(span.line, span.column)}
+
+    def said(self, message: str, line: int) -> str:
+        """A message about a line."""
+        return message
+
+    def edits(self, fixed: str) -> list[TextEdit]:
+        """What makes ``fixed`` of the source."""
+        from gradfix.rewriting.patch import edits_between
+
+        parts = zip(self._layout.parts, layout(self._path, fixed).parts)
+        return [edit for (cell, was), (_, now) in parts for edit in edits_between(was, now, cell)]
+
+    def _characters(self, line: int, column: int) -> int:
+        lines = self._layout.lines
+        return character_column(lines[line - 1], column) if line <= len(lines) else 1
+
+
+def edits(path: str, before: str, after: str) -> list[TextEdit]:
+    """What makes ``after`` of the source ``before``."""
+    return _Places(path, before).edits(after)
+
+
+class _PlacesInFile(_Places):
+    """Where spans of a notebook's code are in its file."""
+
+    def __init__(self, path: str, text: str, notebook: str) -> None:
+        from gradfix.project import notebooks
+
+        super().__init__(path, text)
+        self._notebook = notebooks.read(notebook)
+
+    def position(self, line: int, column: int) -> Position:
+        row, character = self._notebook.position(line, self._characters(line, column))
+        return {"row": row, "column": character}
+
+    def said(self, message: str, line: int) -> str:
+        return f"{self._layout.words(line)}: {message}"
+
+    def edits(self, fixed: str) -> list[TextEdit]:
+        from gradfix.rewriting.patch import edits_between
+
+        return edits_between(self._notebook.text, self._notebook.with_code(fixed))
+
+
 def _findings(path: str, text: str, findings: Sequence[Reported]) -> list[FindingData]:
-    lines = split_lines(text)
-    return [_finding(path, text, lines, reported) for reported in findings]
+    places = _Places(path, text)
+    return [_finding(path, places, reported) for reported in findings]
 
 
-def _finding(path: str, text: str, lines: Sequence[str], reported: Reported) -> FindingData:
+def _finding(path: str, places: _Places, reported: Reported) -> FindingData:
     finding = reported.finding
+    span = finding.span
     return {
         "code": finding.code,
-        "message": finding.message,
+        "message": places.said(finding.message, span.line),
         "filename": path,
-        "location": _start(lines, finding.span),
-        "end_location": _end(lines, finding.span),
-        "fix": _fix(text, reported),
+        "cell": places.cell(span.line),
+        "location": places.position(span.line, span.column),
+        "end_location": places.position(span.end_line, span.end_column),
+        "fix": _fix(places, reported),
         "url": addresses.of_codemod(finding.code),
         "severity": finding.severity,
         "ways": list(finding.available_ways),
         "effect": None if reported.fix is None else reported.fix.effect,
         "notes": [
             {
-                "location": _start(lines, note.span),
-                "end_location": _end(lines, note.span),
-                "message": note.message,
+                "cell": places.cell(note.span.line),
+                "location": places.position(note.span.line, note.span.column),
+                "end_location": places.position(note.span.end_line, note.span.end_column),
+                "message": places.said(note.message, note.span.line),
             }
             for note in finding.notes
         ],
     }
 
 
-def _fix(text: str, reported: Reported) -> FindingFix | None:
+def _fix(places: _Places, reported: Reported) -> FindingFix | None:
     if reported.fix is None or reported.fixed_text is None:
         return None
-    from gradfix.rewriting.patch import edits_between
-
     return {
         "applicability": reported.fix.applicability,
         "message": reported.fix.message,
-        "edits": edits_between(text, reported.fixed_text),
+        "edits": places.edits(reported.fixed_text),
     }
 
 
-def _problem(problem: Problem) -> FindingData:
+def _problem(problem: Problem, *, in_file: bool = False) -> FindingData:
     place: Position = {"row": problem.line or 1, "column": problem.column}
+    message = problem.message
+    if in_file and problem.in_file is not None:
+        place = {"row": problem.in_file[0], "column": problem.in_file[1]}
+        message = f"cell {problem.cell}, line {problem.line}: {message}"
     return {
         "code": problem.code,
-        "message": problem.message,
+        "message": message,
         "filename": problem.path,
+        "cell": problem.cell,
         "location": place,
         "end_location": place,
         "fix": None,
@@ -234,15 +308,3 @@ def _problem(problem: Problem) -> FindingData:
         "effect": None,
         "notes": [],
     }
-
-
-def _start(lines: Sequence[str], span: Span) -> Position:
-    return _place(lines, span.line, span.column)
-
-
-def _end(lines: Sequence[str], span: Span) -> Position:
-    return _place(lines, span.end_line, span.end_column)
-
-
-def _place(lines: Sequence[str], line: int, column: int) -> Position:
-    return {"row": line, "column": character_column(lines[line - 1], column) if line <= len(lines) else 1}

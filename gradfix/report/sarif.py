@@ -14,11 +14,12 @@ from urllib.parse import quote
 
 from gradfix import __version__
 from gradfix.core.codemod import Codemod
+from gradfix.pipeline.fingerprints import Fingerprints
 from gradfix.pipeline.results import Report
 from gradfix.project.source import Problem, ProblemCode, split_lines
 from gradfix.report import addresses, json
 from gradfix.report.documentation import first_paragraph, in_markdown
-from gradfix.report.fingerprints import Fingerprints, line_hashes
+from gradfix.report.line_hashes import line_hashes
 from gradfix.report.places import below, repository
 from gradfix.rules.catalog import Catalog
 
@@ -130,10 +131,12 @@ def _invocation(report: Report, root: str) -> _Json:
 
 
 def _problem(problem: Problem, root: str) -> _Json:
-    notification = _notification("error", problem.message, problem.path, root)
+    cell = "" if problem.cell is None else f"cell {problem.cell}, line {problem.line}: "
+    notification = _notification("error", f"{cell}{problem.message}", problem.path, root)
     if problem.line:
         (location,) = notification["locations"]
-        region = {"startLine": problem.line, "startColumn": problem.column}
+        line, column = problem.in_file or (problem.line, problem.column)
+        region = {"startLine": line, "startColumn": column}
         location["physicalLocation"]["region"] = region
     return {"descriptor": {"id": problem.code}, **notification}
 
@@ -152,14 +155,21 @@ def _results(report: Report, rules: dict[str, int], root: str) -> list[_Json]:
     for file in report.files:
         if not file.findings:
             continue
-        lines, hashes = split_lines(file.text), line_hashes(file.text)
-        for one in json.findings_of(file):
+        text = file.notebook or file.text
+        lines, hashes = split_lines(text), line_hashes(text)
+        for one in json.findings_in_file(file):
             result = _result(one, lines, root)
             if one["code"] in rules:
                 result["ruleIndex"] = rules[one["code"]]
             result["partialFingerprints"] = {
                 "primaryLocationLineHash": hashes[one["location"]["row"] - 1],
-                "gradfix/v1": fingerprints.of(one, file.text, _artifact(file.path, root)["uri"]),
+                "gradfix/v1": fingerprints.of(
+                    one["code"],
+                    one["location"]["row"],
+                    one["message"],
+                    text,
+                    _artifact(file.path, root)["uri"],
+                ),
             }
             results.append(result)
     return results

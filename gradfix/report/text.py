@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 import time
 from collections import Counter
@@ -12,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from gradfix.core.codemod import Applicability, Codemod, Finding, Severity, Unanalysed, UnknownFunction
 from gradfix.pipeline.results import Attempt, Explanation, FilePlan, Judged, Outcome, Plan, Report, Reported
-from gradfix.project.source import character_column, split_lines
+from gradfix.project.source import Layout, character_column, layout, split_lines
 from gradfix.system.printable import leading, printable
 
 if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate
     from gradfix.pipeline.journal import Undone
+    from gradfix.pipeline.results import Outdated, WrittenBaseline
     from gradfix.verify.evidence import Evidence
 
 MOST_CHANGED = 12
@@ -48,11 +50,11 @@ class Text:
     def concise(self, report: Report) -> Iterator[str]:
         """Every finding of ``check`` on a line of its own; ``[*]`` marks what ``apply`` has a fix for."""
         for file in report.files:
-            lines = split_lines(file.text) if file.findings else ()
+            shown = layout(file.path, file.text)
             for finding, fix, *_ in file.findings:
                 mark = " [*]" if fix is not None and fix.applicability is Applicability.SAFE else ""
                 wording = f"{finding.severity}: {finding.message}" if finding.severity else finding.message
-                yield f"{self._head(file.path, lines, finding)}{mark} {printable(wording)}\n"
+                yield f"{self._head(file.path, shown, finding)}{mark} {printable(wording)}\n"
 
     def statistics(self, report: Report) -> Iterator[str]:
         """How often each mistake was found, the most frequent first."""
@@ -73,7 +75,8 @@ class Text:
         for file in plan.files:
             yield from self._findings(file.path, file.text, file.untold)
             for finding in file.hidden:
-                place = f"{file.path}:{finding.span.line}: {finding.code}: {finding.message}"
+                at = layout(file.path, file.text).place(finding.span.line)
+                place = f"{file.path}:{at}: {finding.code}: {finding.message}"
                 yield f"{printable(place)}\n  left as it was, although the next check does not find it\n\n"
 
     def certificates(self, plan: Plan, *, in_full: bool = True) -> Iterator[str]:
@@ -85,12 +88,12 @@ class Text:
         for file in plan.files:
             for finding, group in groupby(file.attempts, lambda attempt: attempt.reported_finding):
                 tried = list(group)
-                lines = split_lines(tried[0].before)
-                rows = [*self._why(file.path, lines, finding)]
+                shown = layout(file.path, tried[0].before)
+                rows = [*self._why(file.path, shown, finding)]
                 for attempt in tried:
-                    rows += self._attempt(file, attempt, _margin(lines, finding), in_full)
+                    rows += self._attempt(file, attempt, _margin(shown, finding), in_full)
                 if not any(attempt.applied for attempt in tried):
-                    rows.append(self._point(_margin(lines, finding), _by_hand(finding)))
+                    rows.append(self._point(_margin(shown, finding), _by_hand(finding)))
                 yield "".join(f"{line}\n" for line in (*rows, ""))
 
     def judged(self, files: Iterable[Judged]) -> Iterator[str]:
@@ -99,14 +102,14 @@ class Text:
         for file in files:
             if file.judgement is None:
                 continue
-            lines = split_lines(file.text)
+            shown = layout(file.before, file.text)
             for finding, verdict in zip(file.findings, file.judgement.verdicts):
                 wording = (
                     f"{self._paint(verdict.outcome, colours[verdict.outcome])}: {printable(verdict.reason)}"
                 )
                 rows = [
-                    *self._why(file.before, lines, finding),
-                    self._point(_margin(lines, finding), wording),
+                    *self._why(file.before, shown, finding),
+                    self._point(_margin(shown, finding), wording),
                 ]
                 yield "".join(f"{line}\n" for line in rows)
                 yield (
@@ -128,7 +131,8 @@ class Text:
         message = printable(found.message)
         yield f"{self._paint(found.filename, _BOLD)}: {self._paint(found.code, _RED)}: {message}\n"
         yield f"{printable(found.filename)} {now}\n"
-        yield "".join(f"    {line}\n" for line in difference(found.before, found.after)) + "\n"
+        rows = difference(found.filename, found.before, found.after)
+        yield "".join(f"    {line}\n" for line in rows) + "\n"
         yield "".join(f"      {printable(line)}\n" for line in evidence.lines()[:-1])
         certified = f"certified as {found.outcome}; now {evidence.outcome}: {evidence.reason}"
         yield f"{printable(certified)}\n"
@@ -138,9 +142,9 @@ class Text:
         yield "\n"
         margin = ""
         for path, text, finding in explanation.files:
-            lines = split_lines(text)
-            margin = _margin(lines, finding)
-            yield "".join(f"{row}\n" for row in self._why(path, lines, finding))
+            shown = layout(path, text)
+            margin = _margin(shown, finding)
+            yield "".join(f"{row}\n" for row in self._why(path, shown, finding))
         fix = explanation.fix or "no automatic fix"
         if not explanation.fix and explanation.by_hand:
             fix += f"; by hand: {explanation.by_hand}"
@@ -157,34 +161,53 @@ class Text:
             do = "Write" if "--unproved" in explanation.apply else "Prove and write"
             yield f"\n{do} it with: {printable(explanation.apply)}\n"
 
+    def prose(self, line: str) -> str:
+        """A line about the work as a whole."""
+        return "".join(f"{row}\n" for row in self._wrapped(line, 0, 4))
+
+    def offer(self, path: str, text: str, reported: Reported) -> Iterator[str]:
+        """A finding that somebody is asked about, with all that its fix would change."""
+        yield "".join(f"{line}\n" for line in self._finding(path, text, reported, most_changed=None))
+
+    def outcome(self, attempt: Attempt) -> Iterator[str]:
+        """What running both versions of a fix showed, in short."""
+        word, colour = _outcome(attempt)
+        yield f"{self._paint(word, colour)}: {printable(attempt.reason)}\n\n"
+
     def _findings(self, path: str, text: str, findings: Sequence[Reported]) -> Iterator[str]:
         for reported in findings:
             yield "".join(f"{line}\n" for line in (*self._finding(path, text, reported), ""))
 
-    def _finding(self, path: str, text: str, reported: Reported) -> Iterator[str]:
-        lines = split_lines(text)
-        yield from self._why(path, lines, reported.finding)
-        margin = _margin(lines, reported.finding)
+    def _finding(
+        self, path: str, text: str, reported: Reported, most_changed: int | None = MOST_CHANGED
+    ) -> Iterator[str]:
+        shown = layout(path, text)
+        yield from self._why(path, shown, reported.finding)
+        margin = _margin(shown, reported.finding)
         yield self._point(margin, _described(reported))
         if reported.fixed_text is not None:
-            yield from self._difference(text, reported.fixed_text, MOST_CHANGED)
+            yield from self._difference(path, text, reported.fixed_text, most_changed)
         if others := _other_ways(reported):
             yield self._point(margin, others)
 
-    def _why(self, path: str, lines: Sequence[str], finding: Finding) -> Iterator[str]:
+    def _why(self, path: str, shown: Layout, finding: Finding) -> Iterator[str]:
         from gradfix.report.excerpt import excerpt
 
         severity = f"{finding.severity}: " if finding.severity is not None else ""
-        before = len(f"{path}:{finding.span.line}:{finding.span.column}: {finding.code}: ")
+        before = len(f"{path}:{shown.place(finding.span.line)}:{finding.span.column}: {finding.code}: ")
         first, *others = self._wrapped(f"{severity}{printable(finding.message)}", before, 4)
-        yield f"{self._head(path, lines, finding)}: {first}"
+        yield f"{self._head(path, shown, finding)}: {first}"
         yield from others
-        rows = excerpt(lines, finding)
-        gutter = len(_margin(lines, finding))
+        rows = excerpt(shown.lines, finding)
+        gutter = len(_margin(shown, finding))
         bar = self._paint("|", _BLUE)
         yield f"{' ' * gutter} {bar}"
+        cell = None
         for row in rows:
-            number = self._paint(f"{row.number or '':>{gutter}}", _BLUE)
+            if row.number and (now := shown.cell(row.number)) != cell:
+                cell = now
+                yield f"{' ' * gutter} {bar} {self._paint(f'# cell {cell}', _BLUE)}"
+            number = self._paint(f"{shown.row(row.number) if row.number else '':>{gutter}}", _BLUE)
             if row.number:
                 yield f"{number} {bar} {row.text}"
             else:
@@ -221,24 +244,26 @@ class Text:
         rows = textwrap.wrap(label, width, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False)
         return [marks[: left + len(sign)], *rows]
 
-    def _head(self, path: str, lines: Sequence[str], finding: Finding) -> str:
-        span = finding.span
+    def _head(self, path: str, shown: Layout, finding: Finding) -> str:
+        span, lines = finding.span, shown.lines
         column = character_column(lines[span.line - 1], span.column) if span.line <= len(lines) else 1
-        colour = _SEVERITIES[finding.severity or Severity.ERROR]
-        return (
-            f"{self._paint(leading(path), _BOLD)}:{span.line}:{column}: {self._paint(finding.code, colour)}"
-        )
+        code = self._paint(finding.code, _SEVERITIES[finding.severity or Severity.ERROR])
+        return f"{self._paint(leading(path), _BOLD)}:{shown.place(span.line)}:{column}: {code}"
 
     def _attempt(self, file: FilePlan, attempt: Attempt, margin: str, in_full: bool) -> Iterator[str]:
         """What was rewritten, and what running both versions showed."""
-        word, colour = _outcome(file, attempt)
+        word, colour = _outcome(attempt)
+        before = (
+            "fixed, " if file.written and attempt.applied else "not applied, " if attempt.withheld else ""
+        )
         why = f": {attempt.reason}" if attempt.reason and attempt.outcome is not Outcome.PROVED else ""
         done = f" ({attempt.fix.effect}): {attempt.fix.message}{why}"
-        yield self._point(margin, f"{self._paint(word, colour)}{printable(done)}")
+        yield self._point(margin, f"{self._paint(before + word, colour)}{printable(done)}")
         for finding in attempt.also:
-            also = f"      also        {finding.code} at line {finding.span.line}: {finding.message}"
+            at = layout(file.path, attempt.before).reworded(f"at line {finding.span.line}")
+            also = f"      also        {finding.code} {at}: {finding.message}"
             yield printable(also)
-        yield from self._difference(attempt.before, attempt.after)
+        yield from self._difference(file.path, attempt.before, attempt.after)
         if attempt.evidence is not None:
             evidence = attempt.evidence
             # The reason of what is not proved stands above.
@@ -252,12 +277,16 @@ class Text:
             what += "" if other is attempt else f"; {other.fix.message}"
             yield printable(f"      {'way':<12}{other.fix.way or 'default':<12}{what}")
 
-    def _difference(self, before: str, after: str, most: int | None = None) -> Iterator[str]:
+    def _difference(self, path: str, before: str, after: str, most: int | None = None) -> Iterator[str]:
         """The lines that differ: all of them, or the first where there are more than ``most``."""
-        rows = list(_changed(before, after))
-        width = max((len(str(number)) for _, number, _ in rows), default=0)
+        rows = list(_changed(path, before, after))
+        width = max((len(str(number)) for _, _, number, _ in rows), default=0)
         shown = rows if most is None or len(rows) <= most + 1 else rows[:most]
-        for sign, number, line in shown:
+        above = None
+        for cell, sign, number, line in shown:
+            if cell != above:
+                above = cell
+                yield self._paint(f"    {'':>{width}}   # cell {cell}", _BLUE)
             row = f"    {number:>{width}} {sign} {_untabbed(line)}".rstrip()
             yield self._paint(row, _RED if sign == "-" else _GREEN)
         if shown is not rows:
@@ -269,28 +298,30 @@ class Text:
         return f"\x1b[{colour}m{text}\x1b[0m" if self._colour and colour and text.strip() else text
 
 
-def _margin(lines: Sequence[str], finding: Finding) -> str:
+def _margin(shown: Layout, finding: Finding) -> str:
     """As many blanks as the numbers of the lines take that are shown of a finding."""
-    last = max((span.line for span in (finding.span, *(note.span for note in finding.notes))), default=0)
-    return " " * len(str(min(last, len(lines)) or 0))
+    spans = (finding.span, *(note.span for note in finding.notes))
+    rows = [shown.row(min(span.line, len(shown.lines))) for span in spans]
+    return " " * len(str(max(rows) or 0))
 
 
-def _changed(before: str, after: str) -> Iterator[tuple[str, int, str]]:
-    """Sign, number and text of each line that was taken away or added."""
+def _changed(path: str, before: str, after: str) -> Iterator[tuple[int | None, str, int, str]]:
+    """Cell, sign, number and text of each line that was taken away or added."""
     from difflib import SequenceMatcher
 
-    old, new = split_lines(before), split_lines(after)
-    for tag, start, end, to_start, to_end in SequenceMatcher(None, old, new, False).get_opcodes():
-        if tag != "equal":
-            yield from (("-", number + 1, old[number]) for number in range(start, end))
-            yield from (("+", number + 1, new[number]) for number in range(to_start, to_end))
+    for (cell, was), (_, now) in zip(layout(path, before).parts, layout(path, after).parts):
+        old, new = split_lines(was), split_lines(now)
+        for tag, start, end, to_start, to_end in SequenceMatcher(None, old, new, False).get_opcodes():
+            if tag != "equal":
+                yield from ((cell, "-", number + 1, old[number]) for number in range(start, end))
+                yield from ((cell, "+", number + 1, new[number]) for number in range(to_start, to_end))
 
 
-def difference(before: str, after: str) -> list[str]:
-    """The lines that differ, numbered."""
+def difference(path: str, before: str, after: str) -> list[str]:
+    """The lines of the file at ``path`` that differ, numbered."""
     return [
-        printable(f"{number} {sign} {_untabbed(line)}".rstrip())
-        for sign, number, line in _changed(before, after)
+        printable(f"{'' if cell is None else f'cell {cell}:'}{number} {sign} {_untabbed(line)}".rstrip())
+        for cell, sign, number, line in _changed(path, before, after)
     ]
 
 
@@ -327,7 +358,13 @@ def _unanalysed(run: Report | Plan, named: bool) -> str:
 
 def summary_of_report(report: Report, verbose: bool = False) -> str:
     """The last line of ``check``."""
-    return _found(report) + _unanalysed(report, verbose)
+    return _found(report) + _in_baseline(report) + _unanalysed(report, verbose)
+
+
+def _in_baseline(report: Report) -> str:
+    if not report.known:
+        return ""
+    return f"; {_count(report.known, 'finding')} {'is' if report.known == 1 else 'are'} in the baseline"
 
 
 def _found(report: Report) -> str:
@@ -357,6 +394,22 @@ def _found(report: Report) -> str:
 def summary_of_plan(plan: Plan, verbose: bool = False) -> str:
     """The last line of ``apply`` and of ``verify``."""
     return _done(plan) + _unanalysed(plan, verbose)
+
+
+def summary_of_conversation(plan: Plan) -> str:
+    """The last line of ``apply --interactive``."""
+    applied = [attempt for attempt in plan.attempts if attempt.applied]
+    outcomes = [f"{sum(one.resolved for one in applied if one.outcome is kind)} {kind}" for kind in Outcome]
+    wording = ", ".join(outcome for outcome in outcomes if not outcome.startswith("0 "))
+    resolved = _count(sum(attempt.resolved for attempt in applied), "finding")
+    parts = [f"Fixed {resolved} ({wording})" if applied else "Fixed nothing"]
+    if silenced := sum(file.silenced for file in plan.files):
+        parts.append(f"ignored {silenced} by comments")
+    if failed := len(plan.attempts) - len(applied):
+        parts.append(f"{failed} accepted and not proved, so not written")
+    if left := len(plan.remaining):
+        parts.append(f"{left} left")
+    return ", ".join(parts)
 
 
 def _done(plan: Plan) -> str:
@@ -397,7 +450,8 @@ def missing_in_patch(plan: Plan) -> Iterator[str]:
         for attempt in file.attempts:
             if not attempt.applied:
                 finding = attempt.reported_finding
-                where = f"{file.path}:{finding.span.line}: {finding.code}"
+                at = layout(file.path, attempt.before).place(finding.span.line)
+                where = f"{file.path}:{at}: {finding.code}"
                 yield printable(f"{where}: {attempt.outcome}, so not in the patch: {attempt.reason}")
 
 
@@ -409,6 +463,32 @@ def summary_of_undone(undone: Undone, dry_run: bool) -> str:
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(undone.journal.time))
     wording = "".join(f"{printable(leading(change.path))}\n" for change in undone.changes)
     return f"{wording}{'Would take' if dry_run else 'Took'} back {files} of the apply of {at}"
+
+
+def summary_of_baseline(written: WrittenBaseline) -> str:
+    """What ``check --write-baseline`` says of a baseline."""
+    return f"Wrote {_count(written.findings, 'finding')} to {os.path.relpath(written.file)}"
+
+
+def outdated(entries: Sequence[Outdated], *, in_full: bool) -> Iterator[str]:
+    """That baselines hold what is not found any more; ``in_full``, each of them."""
+    for file, group in groupby(entries, lambda one: one.baseline):
+        those = list(group)
+        count = sum(one.number for one in those)
+        they, them = ("is", "it") if count == 1 else ("are", "them")
+        what = f"{_count(count, 'finding')} of {os.path.relpath(file)} {they} not found any more"
+        yield f"{what}; `gradfix check --write-baseline` takes {them} out"
+        for one in those if in_full else ():
+            times = f" ({one.number} times)" if one.number > 1 else ""
+            yield f"{one.filename}: {one.code}: not found any more: {one.line}{times}"
+
+
+def summary_of_ignored(silenced: Sequence[int], *, written: bool) -> str:
+    """The last line of ``check --add-ignores``, which ``silenced`` so many findings in each of some files."""
+    if not silenced:
+        return "Nothing to ignore"
+    verb = "Ignored" if written else "Would ignore"
+    return f"{verb} {_count(sum(silenced), 'finding')} by comments in {_count(len(silenced), 'file')}"
 
 
 def summary_of_judged(files: Sequence[Judged]) -> str:
@@ -424,7 +504,8 @@ def summary_of_judged(files: Sequence[Judged]) -> str:
 
 def _nothing(run: Report | Plan) -> str:
     failed = f", and {_count(len(run.all_problems), 'problem')}" if run.all_problems else ""
-    return f"Checked {_count(run.checked, 'file')}, found nothing{failed}"
+    new = " new" if isinstance(run, Report) and run.known else ""
+    return f"Checked {_count(run.checked, 'file')}, found nothing{new}{failed}"
 
 
 def _count(number: int, noun: str) -> str:
@@ -436,15 +517,14 @@ def _made_up(attempt: Attempt) -> bool:
     return attempt.outcome is Outcome.PROVED and attempt.evidence is not None and attempt.evidence.made_up
 
 
-def _outcome(file: FilePlan, attempt: Attempt) -> tuple[str, str]:
+def _outcome(attempt: Attempt) -> tuple[str, str]:
     """What became of a fix in a few words, and their colour."""
-    done = "fixed, " if file.written and attempt.applied else "not applied, " if attempt.withheld else ""
     # Nobody wanted it run; one that was wanted and could not be has a reason.
     word = "not verified" if attempt.outcome is Outcome.UNVERIFIED and not attempt.reason else attempt.outcome
     if _made_up(attempt):
         word = f"{word} with made-up data"
     colours = {Outcome.PROVED: _GREEN, Outcome.UNVERIFIED: _YELLOW, Outcome.REFUTED: _RED}
-    return f"{done}{word}", colours[attempt.outcome]
+    return word, colours[attempt.outcome]
 
 
 def _described(reported: Reported) -> str:

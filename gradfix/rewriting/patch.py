@@ -38,6 +38,8 @@ class TextEdit(TypedDict):
     content: str
     location: Position
     end_location: Position
+    cell: int | None
+    """The cell of a notebook within which rows are counted; null elsewhere."""
 
 
 def unified_diff(path: str, before: bytes, after: bytes, *, from_toplevel: bool = False) -> bytes:
@@ -101,10 +103,11 @@ def check(patch: bytes, contents: Mapping[str, tuple[bytes, bytes]] | None = Non
     return None
 
 
-def edits_between(before: str, after: str) -> list[TextEdit]:
+def edits_between(before: str, after: str, cell: int | None = None) -> list[TextEdit]:
     """The replacements that make ``after`` of ``before``, in order and apart from each other.
 
-    Positions are those of ``before``, so they are to be applied from the last to the first.
+    Positions are those of ``before``, so they are to be applied from the last to the first. The two are
+    files, or the sources of one ``cell`` of a notebook.
     """
     old, new = _text_lines(before), _text_lines(after)
     starts = [0, *itertools.accumulate(map(len, old))]
@@ -126,6 +129,7 @@ def edits_between(before: str, after: str) -> list[TextEdit]:
                     content=now[head : len(now) - tail],
                     location=_position(rows, start),
                     end_location=_position(rows, end),
+                    cell=cell,
                 )
             )
     return edits

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gradfix.system import files
+from gradfix.project import source
 
 SECRET = re.compile(
     r"TOKEN|SECRET|PASS|CREDENTIAL|PRIVATE|KEY|AUTH|GPG|SSH|DATABASE|DB_|DSN|(?:^|_)PAT(?:$|_)|(?:^|_)PWD?(?:$|_)",
@@ -24,7 +24,7 @@ SECRET = re.compile(
 @dataclass(frozen=True, slots=True)
 class Command:
     """How a script is started. By default with no arguments, in the current directory if that lies in the
-    script's project, and in the script's own folder otherwise."""
+    script's project, and in the script's own folder otherwise; a notebook always in its own."""
 
     args: tuple[str, ...] = ()
     module: str | None = None
@@ -58,6 +58,8 @@ class Command:
         """The folder that relative paths count from in a run of the file at ``path``."""
         if self.cwd is not None:
             return self.cwd.absolute()
+        if source.is_notebook(str(path)):
+            return path.absolute().parent  # As Jupyter has it.
         here, root = Path.cwd(), project_root(path)
         return here if here.is_relative_to(root) else path.absolute().parent
 
@@ -95,6 +97,8 @@ def parse(text: str, folder: Path) -> Command:
     entry = folder / words[0]
     if not entry.is_file():
         raise CommandError(f"{text!r}: there is no file {entry}")
+    if source.is_notebook(words[0]):
+        raise CommandError(f"{text!r}: Python runs no notebooks")
     return Command(tuple(words[1:]), entry=entry)
 
 
@@ -153,7 +157,7 @@ def _has_imported(path: Path, folder: Path) -> bool:
     What is in neither is taken for a library's, if it is not in the folder above either.
     """
     try:
-        names = {name.split(".")[0] for name in _imported(files.read(path))}
+        names = {name.split(".")[0] for name in _imported(source.code(os.fspath(path)))}
     except (OSError, SyntaxError, ValueError):
         return True
     above = folder.parent
@@ -170,7 +174,7 @@ def _has_imported(path: Path, folder: Path) -> bool:
 def _holds_package(path: Path, inner: Path, outer: Path) -> bool:
     """Whether a script imports a package of the ``outer`` folder, which ``inner`` lacks."""
     try:
-        names = {name.split(".")[0] for name in _imported(files.read(path))} - {""}
+        names = {name.split(".")[0] for name in _imported(source.code(os.fspath(path)))} - {""}
     except (OSError, SyntaxError, ValueError):
         return False
     return any(
@@ -191,7 +195,7 @@ def _holds_what_is_imported(path: Path) -> Path | None:
     ``data/pictures.py`` is. Only for imports of a part of a package: a ``utils.py`` is everywhere.
     """
     try:
-        names = _imported(files.read(path))
+        names = _imported(source.code(os.fspath(path)))
     except (OSError, SyntaxError, ValueError):
         return None
     parts = [Path(*name.split(".")[:2]) for name in names if "." in name]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from gradfix.verify.claims import Check, SideEffectComparison
@@ -212,6 +212,21 @@ class Evidence:
         shown += [f"{'replaced':<12}{one}" for one in self.standins]
         shown += [f"{'memory':<12}{one}" for one in (self.memory(),) if one is not None]
         return shown
+
+    def reworded(self, before: Callable[[str], str], after: Callable[[str], str]) -> Evidence:
+        """The evidence with lines named otherwise: as ``after`` does where they are of the fixed version."""
+
+        def of(run: RunSummary) -> RunSummary:
+            say = after if run.version.startswith("after") else before
+            optimizers = tuple(replace(one, name=say(one.name)) for one in run.optimizers)
+            steps = tuple(replace(one, optimizer=say(one.optimizer)) for one in run.steps)
+            return replace(run, summary=say(run.summary), optimizers=optimizers, steps=steps)
+
+        checks = tuple(
+            replace(one, detail=before(one.detail), subject=before(one.subject)) for one in self.checks
+        )
+        runs = tuple(map(of, self.runs))
+        return replace(self, reason=before(self.reason), checks=checks, runs=runs)
 
     @property
     def made_up(self) -> bool:

@@ -60,7 +60,7 @@ def _obstacle(error: RecordedFailure, before: Recording, root: Path | None) -> s
     message = error.message.splitlines()[0] if error.message else ""
     if os.strerror(errno.ENOSPC) in message and error.type == "OSError":
         return f"{where} wrote more than a run may: see the limits in docs/sandbox.md"
-    if error.type == "NeedsValues":
+    if error.type in ("NeedsValues", "NeedsIPython"):
         return f"{message} at {where}"
     if error.type == "ModuleNotFoundError":
         return _module_missing(error.missing or message, where, root)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gradfix.core.codemod import Claim, Effect
+from gradfix.project.source import is_notebook
 from gradfix.runtime.probe.coverage import Piece, changed
 from gradfix.verify import claims
 from gradfix.verify.claims import Check, Faults, SideEffectComparison, UpdatesOff
@@ -251,8 +252,10 @@ class Trial:
         if blocked:
             if self.stopped is not None and self.relative(self.stopped) != blocked:
                 blocked = f"{blocked}; with stand-ins: {self.relative(self.stopped)}"
-            return Evidence("not run", blocked, (), runs, python, "", torch, self.seeds)
-        standins = tuple(dict.fromkeys(one for recording in recordings for one in recording.standins))
+            left_out = tuple(self.left_out())
+            return Evidence("not run", blocked, (), runs, python, "", torch, self.seeds, standins=left_out)
+        used = (one for recording in recordings for one in recording.standins)
+        standins = tuple(dict.fromkeys((*used, *self.left_out())))
         checks = tuple(replace(one, detail=self.relative(one.detail)) for one in self.checks(runner))
         outcome, reason = self.judge(runner, checks)
         if outcome == "proved" and standins:
@@ -269,6 +272,15 @@ class Trial:
             standins=standins,
             effects=self.side_effects(runner),
         )
+
+    def left_out(self) -> Iterator[str]:
+        """What a notebook has that is not run, as evidence tells of what was replaced."""
+        if not is_notebook(str(self.rewrite.path)):
+            return
+        from gradfix.project.notebooks import left_out
+
+        if found := left_out(self.rewrite.before):
+            yield f"IPython: {found}"
 
     def side_effects(self, runner: Runner) -> SideEffectComparison | None:
         """How random draws and buffers compare on the first seed."""

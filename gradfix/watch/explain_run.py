@@ -115,7 +115,10 @@ class RunExplainer:
             notes = tuple(sorted(self._notes[one], key=lambda note: note.span))
             span = file.call(raised) if raised is not None else notes[0].span
             message = self.message if one == order[0] else "the lines that led to it"
-            files.append((shown(one), file.source.text, Finding(self.heading, message, span, notes)))
+            said = file.source.layout.reworded
+            notes = tuple(note._replace(message=said(note.message)) for note in notes)
+            found = Finding(self.heading, said(message), span, notes)
+            files.append((shown(one), file.source.text, found))
         return Explanation(tuple(files), advice=self.advice, by_hand=self.by_hand)
 
     @cached_property

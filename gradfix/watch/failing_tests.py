@@ -83,11 +83,11 @@ class FailingTests:
             stderr=PIPE,
         ) as explaining:
             try:
-                told, complaint = explaining.communicate(facts.encode(), PATIENCE)
+                shown, complaint = explaining.communicate(facts.encode(), PATIENCE)
             except BaseException:
                 explaining.kill()
                 raise
-        return (told or complaint).decode(errors="replace").strip("\n")
+        return (shown or complaint).decode(errors="replace").strip("\n")
 
 
 def add_section(report: pytest.TestReport, text: str) -> None:

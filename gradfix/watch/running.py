@@ -18,6 +18,7 @@ import os
 import re
 import shlex
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,8 @@ from gradfix.core.codemod import Effect, Finding, Severity
 from gradfix.pipeline import driver
 from gradfix.pipeline.options import Refusal, RequestedOptions
 from gradfix.pipeline.results import Explanation, Reported
+from gradfix.project import configuration, source
 from gradfix.project.source import Problem, split_lines
-from gradfix.rewriting import patch as patches
 from gradfix.watch.explain_run import OVERWRITTEN, RunExplainer, shown
 from gradfix.watch.script import CALLS
 
@@ -45,16 +46,26 @@ def command(
     *,
     module: bool = False,
     min_severity: Severity | None = None,
+    config: str | None = None,
+    color: str | None = None,
 ) -> list[str] | Problem:
     """The command that runs ``script``, its path or module and its arguments, under watch.
 
-    Findings that are less bad than ``min_severity`` are not told with what has happened.
+    Args:
+        min_severity: Findings that are less bad are not told with what has happened.
+        config: The file whose configuration holds for what is told.
+        color: When it is told in colour.
     """
     from gradfix.verify.interpreter import choose_interpreter, usual_interpreter
 
     path = Path.cwd() / "-m" if module else Path(script[0])
     if not module and not path.is_file():
         return Problem(script[0], "is a folder" if path.is_dir() else "does not exist")
+    if config is not None and isinstance(wrong := configuration.settings_of(config), Problem):
+        return wrong
+    given = [] if module else _notebook(script[0])
+    if isinstance(given, Problem):
+        return given
     interpreter = usual_interpreter() if python is None else choose_interpreter(path, python)
     if isinstance(interpreter, str):
         return Problem(script[0], f"cannot be run: {interpreter}")
@@ -62,12 +73,51 @@ def command(
         module
         and script[0] == "pytest"
         and min_severity is None
+        and config is None
         and _is_beside_the_plugin(interpreter.executable)
     ):
         return [interpreter.executable, "-m", "pytest", "--gradfix", *script[1:]]
-    least = [] if min_severity is None else ["--min-severity", str(min_severity)]
-    explaining = json.dumps([*explainer(), *least])
-    return [interpreter.executable, runtime.MAIN, "watch", explaining, *(["-m"] if module else []), *script]
+    told = {
+        "--min-severity": min_severity,
+        "--config": None if config is None else os.path.abspath(config),
+        "--color": color,
+    }
+    options = [word for name, value in told.items() if value is not None for word in (name, str(value))]
+    explaining = json.dumps([*explainer(), *options])
+    return [
+        interpreter.executable,
+        runtime.MAIN,
+        "watch",
+        explaining,
+        *(["-m"] if module else given),
+        *script,
+    ]
+
+
+def left_out(path: str) -> str:
+    """What of a notebook is not run, in words; empty if it is all run."""
+    parsed = source.read(path) if source.is_notebook(path) else None
+    if not isinstance(parsed, source.Source):
+        return ""
+    from gradfix.project import notebooks
+
+    return notebooks.left_out(parsed.text)
+
+
+def _notebook(path: str) -> list[str] | Problem:
+    """How the code of a notebook is handed over, which no interpreter can read from its file."""
+    if not source.is_notebook(path):
+        return []
+    parsed = source.read(path)
+    if isinstance(parsed, Problem):
+        return parsed
+    # It is left open for the process that takes the place of this one, and gone with that.
+    with tempfile.TemporaryFile() as file:
+        file.write(parsed.text.encode())
+        file.flush()
+        held = os.dup(file.fileno())
+    os.set_inheritable(held, True)
+    return ["--notebook", str(held)]
 
 
 def _is_beside_the_plugin(executable: str) -> bool:
@@ -91,25 +141,29 @@ def explainer() -> list[str]:
     return [sys.executable, "-I", "-c", start, "explain-error"]
 
 
-def explanations(facts: Mapping[str, Any], min_severity: Severity | None = None) -> Iterator[Explanation]:
+USUAL = RequestedOptions(verify=False, whole=True)
+"""Findings are told with an error though they are known already: it has been raised."""
+
+
+def explanations(facts: Mapping[str, Any], requested: RequestedOptions = USUAL) -> Iterator[Explanation]:
     """What is to be said of how a script has ended.
 
     Args:
         facts: As ``runtime/watch`` tells them.
-        min_severity: Of the findings that are told with them.
+        requested: By which the findings are chosen that are told with them.
     """
     if facts["kind"] != "silent":
-        found = explain(facts, min_severity)
+        found = explain(facts, requested)
         if found is not None:
             yield found
         return
     from gradfix.watch import untrained
 
     for explanation in untrained.explain(facts):
-        yield _with_likely_reason(explanation, facts, min_severity)
+        yield _with_likely_reason(explanation, facts, requested)
 
 
-def explain(facts: Mapping[str, Any], min_severity: Severity | None = None) -> Explanation | None:
+def explain(facts: Mapping[str, Any], requested: RequestedOptions = USUAL) -> Explanation | None:
     """What is to be said of an error; ``None`` where none of its lines can be read."""
     explainer = RunExplainer(facts)
     places = [place for place in map(tuple, facts["places"]) if explainer.file(place[0]) is not None]
@@ -118,7 +172,7 @@ def explain(facts: Mapping[str, Any], min_severity: Severity | None = None) -> E
     explainer.explain()
     for path in dict.fromkeys(path for path, _ in places):
         lines = {line for one, line in places if one == path}
-        reported = _predicted(path, facts["kind"], lines, explainer.causes, min_severity)
+        reported = _predicted(path, facts["kind"], lines, explainer.causes, requested)
         if reported is not None:
             return _with_fix(explainer, path, reported, facts.get("command", ()))
     return explainer.explanation(places[0][0])
@@ -132,10 +186,10 @@ def _predicted(
     kind: str,
     lines: set[int],
     causes: Sequence[tuple[str, int]],
-    min_severity: Severity | None,
+    requested: RequestedOptions,
 ) -> Reported | None:
     """The finding that predicts this error, unless it blames something else than what has led to it."""
-    options = driver.prepare([path], RequestedOptions(verify=False, min_severity=min_severity))
+    options = driver.prepare([path], requested)
     if isinstance(options, Refusal):
         return None
     for file in driver.check([path], options).files:
@@ -148,13 +202,13 @@ def _predicted(
 
 
 def _with_likely_reason(
-    explanation: Explanation, facts: Mapping[str, Any], min_severity: Severity | None
+    explanation: Explanation, facts: Mapping[str, Any], requested: RequestedOptions
 ) -> Explanation:
     """``explanation`` with the silent mistake that the model finds at its lines, and the patch for it."""
     explainer = RunExplainer(facts)
     name, _, crash = explanation.files[0]
     path = os.path.abspath(name)
-    options = driver.prepare([path], RequestedOptions(verify=False, min_severity=min_severity))
+    options = driver.prepare([path], requested)
     if isinstance(options, Refusal):
         return explanation
     lines = {crash.span.line, *(note.span.line for note in crash.notes)}
@@ -234,7 +288,7 @@ def _patched(
     unsafe += " --unproved" if fix.is_authors_choice or not command else ""
     return explanation._replace(
         fix=f"fix ({fix.effect}, {fix.applicability_label}): {fix.message}",
-        patch=patches.unified_diff(relative.replace(os.sep, "/"), parsed.source.data, after),
+        patch=driver.readable(relative.replace(os.sep, "/"), parsed.source.data, after),
         apply=f"gradfix apply --select {finding.code}{unsafe} {_as_run(name, path, command)}",
     )
 

@@ -654,3 +654,25 @@ def test_repositories_may_use_the_other_hash(tmp_path: Path, told: str | None) -
         lab = World(forge, object_format=told)
         assert whats(lab, plan) == {"carried-hidden-state": "created"}
         assert whats(lab, plan) == {"carried-hidden-state": "unchanged"}
+
+
+def test_a_notebook_is_proposed_like_a_script_by_cell_and_line(forge: ForgeServer) -> None:
+    lab = World(forge, "github")
+    set_up, train = GAN.decode().split("\n\n", 2)[:2], GAN.decode().split("\n\n", 2)[2]
+    sources = ["\n\n".join(set_up), f"%matplotlib inline\n{train}"]
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": 1} for _ in sources]
+    for cell, text in zip(cells, sources):
+        cell["source"] = text.splitlines(True)
+    text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1)
+    files = {"models/gan.py": b"", "rnn.py": b"", "gan.ipynb": text.encode()}
+    lab.forge.commit(REPOSITORY, "main", files)
+    assert whats(lab, lab.plan()) == {"undetached-fake": "created"}
+    (pull,) = forge.pulls
+    fixed = text.replace(
+        "critic(painting).sigmoid().mean() - ", "critic(painting.detach()).sigmoid().mean() - "
+    )
+    assert forge.content(REPOSITORY, BRANCH, "gan.ipynb") == fixed.encode()
+    message = forge.git(REPOSITORY, "log", "-1", "--format=%B", BRANCH)
+    assert "gan.ipynb, cell 2, line 5: painting is not detached" in message
+    assert "cell 2:5 |     scorn = critic(painting)" in pull.body
+    assert set(whats(lab, lab.plan()).values()) == {"unchanged"}

@@ -171,8 +171,8 @@ def test_options_of_a_project_do_not_reach_uv(
     monkeypatch.chdir(project)
     built = ensure([path])
     assert built.installed == ("tqdm==1.0",)
-    told = build.plan([path]).left_out
-    assert [one.text.split()[0] for one in told] == ["--find-links", "-f", "--extra-index-url"]
+    reported = build.plan([path]).left_out
+    assert [one.text.split()[0] for one in reported] == ["--find-links", "-f", "--extra-index-url"]
 
 
 def test_the_users_own_configuration_holds(index: Index, project: Path, tmp_path: Path, monkeypatch) -> None:
@@ -280,9 +280,9 @@ def test_two_at_a_time_make_one(index: Index, project: Path) -> None:
         )
         for _ in range(2)
     ]
-    told = [one.communicate(timeout=60)[0].split() for one in running]
-    assert told[0][0] == told[1][0]
-    assert sorted(reused for _, reused in told) == ["False", "True"]
+    reported = [one.communicate(timeout=60)[0].split() for one in running]
+    assert reported[0][0] == reported[1][0]
+    assert sorted(reused for _, reused in reported) == ["False", "True"]
 
 
 def _path_with_uv() -> str:
@@ -400,7 +400,7 @@ def test_a_dry_run_makes_nothing(index: Index, project: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "reported"),
     [
         (["no-such-file.py"], 2, "no such file"),
         (["--python", "no-such-python", "train.py"], 2, "not an interpreter"),
@@ -418,13 +418,13 @@ def test_exit_codes(
     monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
     code: int,
-    told: str,
+    reported: str,
 ) -> None:
     index.wheel("tqdm")
     script(project, "import tqdm, gym")
     monkeypatch.chdir(project)
     assert run(arguments) == code
-    assert told in "".join(capsys.readouterr())
+    assert reported in "".join(capsys.readouterr())
 
 
 def test_without_uv(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> None:

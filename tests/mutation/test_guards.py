@@ -39,11 +39,11 @@ def test_as_many_guards_of_a_sample_are_needed_as_is_said() -> None:
 @pytest.mark.long
 def test_no_guard_is_added_that_no_program_needs() -> None:
     table = FOLDER / "survivors.json"
-    told = table.read_text(encoding="utf-8")
+    kept = table.read_text(encoding="utf-8")
     try:
-        assert survivors() <= Counter(json.loads(told))
+        assert survivors() <= Counter(json.loads(kept))
     finally:
-        table.write_text(told, encoding="utf-8")
+        table.write_text(kept, encoding="utf-8")
 
 
 def test_guards_are_found_and_taken_out_one_at_a_time() -> None:

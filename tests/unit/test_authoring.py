@@ -35,7 +35,7 @@ def replace(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def told(own: Path) -> dict[str, list[str]]:
+def shown(own: Path) -> dict[str, list[str]]:
     """What is otherwise than expected, by program."""
     options = cases.options_for(str(own), UNPROVED)
     return {case.path.name: cases.judged(case, options).differences for case in cases.of(own)}
@@ -76,7 +76,7 @@ def test_a_second_codemod_is_begun_beside_the_first(own: Path) -> None:
     """Though both find the same, each program is for one of them."""
     skeleton.write("other-mistake", str(own))
     assert len(cases.of(own)) == 4
-    assert not any(told(own).values())
+    assert not any(shown(own).values())
 
 
 @pytest.mark.parametrize(
@@ -103,19 +103,19 @@ def test_a_name_that_will_not_do_writes_nothing(name: str, reason: str, own: Pat
 
 def test_another_text_is_told_with_the_difference(own: Path) -> None:
     replace(fixture(own, "faulty.fixed.py"), "loss.backward()", "loss.backward( )")
-    (difference,) = told(own)["faulty.py"]
+    (difference,) = shown(own)["faulty.py"]
     assert difference.startswith("what is written is not faulty.fixed.py:\n")
     assert "-    loss.backward( )\n+    loss.backward()" in difference
 
 
 def test_a_mistake_that_is_not_found(own: Path) -> None:
     replace(fixture(own, "faulty.py"), "create_graph=True", "create_graph=bool(1)")
-    assert told(own)["faulty.py"] == ["own-mistake is not found"]
+    assert shown(own)["faulty.py"] == ["own-mistake is not found"]
 
 
 def test_a_codemod_that_fails_is_told_with_the_line(own: Path) -> None:
     replace(own / "own_mistake.py", "    sites = {", "    1 / 0\n    sites = {")
-    (difference,) = told(own)["faulty.py"]
+    (difference,) = shown(own)["faulty.py"]
     assert re.fullmatch(
         r"the codemod own-mistake failed: ZeroDivisionError: .* \(own_mistake\.py:\d+\)", difference
     )
@@ -124,36 +124,36 @@ def test_a_codemod_that_fails_is_told_with_the_line(own: Path) -> None:
 def test_a_right_program_in_which_something_is_found(own: Path) -> None:
     shutil.copy(fixture(own, "faulty.py"), fixture(own, "right.py"))
     replace(fixture(own, "right.py"), "# fault: own-mistake", "# fault: none")
-    assert told(own)["right.py"] == [
+    assert shown(own)["right.py"] == [
         "line 13: own-mistake is found: nothing uses the graph of these gradients"
     ]
 
 
 def test_what_is_for_its_author_to_repair_is_reported_and_left(own: Path) -> None:
     fixture(own, "faulty.fixed.py").unlink()
-    (difference,) = told(own)["faulty.py"][1:]
+    (difference,) = shown(own)["faulty.py"][1:]
     assert difference.startswith("it is rewritten, and there is no faulty.fixed.py")
     replace(own / "own_mistake.py", "span, (), (fix,))", "span)")
-    assert told(own)["faulty.py"] == []
+    assert shown(own)["faulty.py"] == []
 
 
 def test_another_error_than_that_of_the_header(own: Path) -> None:
     replace(fixture(own, "right.py"), "# raises: nothing", "# raises: E1 at line 14")
-    assert told(own)["right.py"] == ["the model says that it raises nothing; its header says E1 at line 14"]
+    assert shown(own)["right.py"] == ["the model says that it raises nothing; its header says E1 at line 14"]
     replace(fixture(own, "right.py"), ".backward()\n", ".backward()\n    loss.square().backward()\n")
     replace(fixture(own, "right.py"), "E1 at line 14", "E1 at line 15")
-    assert told(own)["right.py"] == []
+    assert shown(own)["right.py"] == []
 
 
 def test_a_fixed_program_that_still_has_the_mistake(own: Path) -> None:
     shutil.copy(fixture(own, "faulty.py"), fixture(own, "faulty.fixed.py"))
-    assert "faulty.fixed.py: line 13: own-mistake is found" in "\n".join(told(own)["faulty.py"])
+    assert "faulty.fixed.py: line 13: own-mistake is found" in "\n".join(shown(own)["faulty.py"])
 
 
 def test_another_effect_than_that_of_the_header(own: Path) -> None:
     for name in ("faulty.py", "faulty.fixed.py"):
         replace(fixture(own, name), "# effect: preserves", "# effect: repairs")
-    assert told(own)["faulty.py"] == ["its effect is preserves; its header says repairs"]
+    assert shown(own)["faulty.py"] == ["its effect is preserves; its header says repairs"]
 
 
 def test_a_repair_that_is_refuted(own: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_repair_that_is_refuted(own: Path) -> None:
     replace(own / "own_mistake.py", "def find(", half)
     replace(own / "own_mistake.py", "RemoveArgument", "ReplaceExpression")
     replace(fixture(own, "faulty.fixed.py"), "loss.backward()", "(loss / 2).backward()")
-    assert told(own)["faulty.py"] == []
+    assert shown(own)["faulty.py"] == []
     done = gradfix("test", "own", cwd=own.parent)
     assert done.returncode == 1
     printed = done.stdout.decode()
@@ -180,8 +180,8 @@ def test_a_right_program_that_does_not_run(own: Path) -> None:
     replace(fixture(own, "right.py"), "import torch\n", "import torch\n\nprint(nothing)\n")
     done = gradfix("test", "own", cwd=own.parent)
     assert done.returncode == 1
-    told = "it raises NameError: name 'nothing' is not defined at line 7 when it is run"
-    assert f"own_mistake/right: not as expected\n    {told}\n" in done.stdout.decode()
+    shown = "it raises NameError: name 'nothing' is not defined at line 7 when it is run"
+    assert f"own_mistake/right: not as expected\n    {shown}\n" in done.stdout.decode()
 
 
 def test_a_repair_that_no_run_can_prove(own: Path) -> None:

@@ -320,7 +320,7 @@ SAME = step(1.0)
 
 
 @pytest.mark.parametrize(
-    ("other", "check_name", "told"),
+    ("other", "check_name", "reported"),
     [
         (step(1.0, random="b"), "random", "differ from step 1 of opt on (torch)"),
         (step(1.0, mean=0.5), "buffers", "differ from step 1 of opt on (net.mean)"),
@@ -332,7 +332,7 @@ SAME = step(1.0)
 )
 @pytest.mark.parametrize("effect", list(Effect))
 def test_what_surrounds_gradients_is_the_same_or_declared(
-    other: RecordedStep, check_name: str | None, told: str, effect: Effect
+    other: RecordedStep, check_name: str | None, reported: str, effect: Effect
 ) -> None:
     whole = replace(SAME, buffers={**SAME.buffers, "net.variance": values(1.0)})
     mate = replace(other, buffers={**other.buffers, "net.variance": values(1.0)})
@@ -341,7 +341,7 @@ def test_what_surrounds_gradients_is_the_same_or_declared(
         checks = check(Claim(unchanged=(), same_forwards=promised), effect, before, after)
         expected = {name: verdict if name == check_name else "holds" for name in ("random", "buffers")}
         assert {one.name: one.verdict for one in checks if one.name in expected} == expected
-        assert told in details(checks, check_name or "random")
+        assert reported in details(checks, check_name or "random")
 
 
 @pytest.mark.parametrize(

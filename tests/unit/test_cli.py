@@ -90,6 +90,7 @@ def test_json_has_the_shape_of_ruff(project: Path) -> None:
         "code": "bad-word",
         "message": "the word bad is wrong",
         "filename": "train.py",
+        "cell": None,
         "location": {"row": 1, "column": 7},
         "end_location": {"row": 1, "column": 10},
         "fix": {
@@ -102,7 +103,12 @@ def test_json_has_the_shape_of_ruff(project: Path) -> None:
         "ways": [],
         "effect": "preserves",
         "notes": [
-            {"location": {"row": 1, "column": 7}, "end_location": {"row": 1, "column": 10}, "message": "here"}
+            {
+                "cell": None,
+                "location": {"row": 1, "column": 7},
+                "end_location": {"row": 1, "column": 10},
+                "message": "here",
+            }
         ],
     }
     assert found["b.py"]["fix"] is None
@@ -224,11 +230,11 @@ def test_apply_that_fixes_everything_is_0(project: Path) -> None:
     done = run(project, "apply", "--no-verify")
     assert done.returncode == 0
     assert path.read_text() == "good\ngood\n# x.backward()\n"
-    told = done.stdout.decode()
-    assert "train.py:1:1: bad-word: " in told
-    assert "= fixed, not verified (preserves): say good\n    1 - bad" in told
-    assert "= fixed, not verified (repairs): say good\n    2 - broken" in told
-    assert told.endswith("\n\nFixed 2 findings in 1 file (2 unverified)\n")
+    shown = done.stdout.decode()
+    assert "train.py:1:1: bad-word: " in shown
+    assert "= fixed, not verified (preserves): say good\n    1 - bad" in shown
+    assert "= fixed, not verified (repairs): say good\n    2 - broken" in shown
+    assert shown.endswith("\n\nFixed 2 findings in 1 file (2 unverified)\n")
     again = run(project, "apply", "--no-verify")
     assert (again.returncode, again.stdout) == (0, b"Checked 1 file, found nothing\n")
 
@@ -386,9 +392,9 @@ def test_verify_runs_both_versions_and_writes_the_certificate(project: Path) -> 
     assert done.returncode == 1, done.stdout.decode()
     (certificate,) = (project / "gradfix-evidence").glob("*.json")
     assert certificate.name == "train.py-1-bad-word.json"
-    told = json.loads(certificate.read_text())
-    assert (told["filename"], told["code"], told["outcome"]) == ("train.py", "bad-word", "proved")
-    assert told["evidence"]["outcome"] == "proved"
+    shown = json.loads(certificate.read_text())
+    assert (shown["filename"], shown["code"], shown["outcome"]) == ("train.py", "bad-word", "proved")
+    assert shown["evidence"]["outcome"] == "proved"
     assert b"Would fix 1 finding in 1 file (1 proved)" in done.stdout
     assert str(project).encode() not in certificate.read_bytes()
 

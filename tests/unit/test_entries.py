@@ -179,9 +179,12 @@ def test_losses_that_the_source_writes_alike_are_told_apart_by_what_they_are(tmp
     claim = Claim(unchanged=(), feeds=((line, "losses[name]"),))
     evidence = verified(Case(LOOP, (cleared,), "", claim=claim), tmp_path)
     assert evidence.outcome == "proved", evidence.reason
-    told = {check.name: check for check in evidence.checks}
-    assert told["feeds"].verdict == "not checked" and "several losses losses[name]" in told["feeds"].detail
-    assert told["entries"].verdict == "holds"
+    verdicts = {check.name: check for check in evidence.checks}
+    assert (
+        verdicts["feeds"].verdict == "not checked"
+        and "several losses losses[name]" in verdicts["feeds"].detail
+    )
+    assert verdicts["entries"].verdict == "holds"
 
 
 DECORATED = """\

@@ -41,8 +41,8 @@ def saved(*files: tuple[str, list[Attempt]], folder: str = "gradfix-evidence") -
     count = evidence.save(plan(*files), folder)
     assert isinstance(count, int), count
     names = sorted(path.name for path in Path(folder).glob("[!.]*"))
-    told = [json.loads(Path(folder, name).read_bytes()) for name in names]
-    assert sorted((one["filename"], one["code"]) for one in told if "filename" in one) == sorted(
+    saved = [json.loads(Path(folder, name).read_bytes()) for name in names]
+    assert sorted((one["filename"], one["code"]) for one in saved if "filename" in one) == sorted(
         (path, one.finding.code) for path, attempts in files for one in attempts if one.evidence
     )
     return names

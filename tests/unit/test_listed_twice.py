@@ -32,19 +32,19 @@ for _ in range(9):
 
 
 @pytest.mark.parametrize(
-    ("first", "told"),
+    ("first", "reported"),
     [
         ("net.parameters()", ["parameters-listed-twice"]),
         ("net.body.parameters()", []),
         ("[p for n, p in net.named_parameters() if 'head' not in n]", []),
     ],
 )
-def test_a_part_in_a_group_beside_that_of_the_whole(first: str, told: list[str]) -> None:
+def test_a_part_in_a_group_beside_that_of_the_whole(first: str, reported: list[str]) -> None:
     options = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
     assert isinstance(options, Options)
     read = source.parse("train.py", PROGRAM.format(first=first).encode(), 1 << 24)
     assert isinstance(read, Source)
     found = driver.findings(read, options)
     # What is to be left out of the group of the whole is not written.
-    assert [(finding.code, finding.fixes) for finding in found] == [(code, ()) for code in told]
+    assert [(finding.code, finding.fixes) for finding in found] == [(code, ()) for code in reported]
     assert all("more than one parameter group" in finding.message for finding in found)

@@ -24,10 +24,11 @@ from typer.testing import CliRunner
 from gradfix.cli.commands import app
 from gradfix.core.codemod import Finding, Severity
 from gradfix.core.span import Span
+from gradfix.pipeline.fingerprints import Fingerprints
 from gradfix.pipeline.results import FileReport, Report, Reported
 from gradfix.report import addresses, github, sarif
-from gradfix.report.fingerprints import Fingerprints, line_hashes
 from gradfix.report.json import findings_of
+from gradfix.report.line_hashes import line_hashes
 from gradfix.rules import catalog
 
 FAULTY = """
@@ -196,7 +197,7 @@ def test_a_fingerprint_goes_by_the_line_and_not_by_its_number() -> None:
         span = Span(row, 0, row, 1)
         report = FileReport("a.py", text, (Reported(Finding("some-mistake", message, span)),))
         (one,) = findings_of(report)
-        return Fingerprints().of(one, text, "a.py")
+        return Fingerprints().of(one["code"], one["location"]["row"], one["message"], text, "a.py")
 
     before = fingerprint(1, "line 7 does it", "x.step()\n")
     assert fingerprint(3, "line 9 does it", "\n\n    x.step()\n") == before

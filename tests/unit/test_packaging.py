@@ -56,7 +56,7 @@ def test_the_wheel_holds_the_package_and_its_codemods_and_nothing_else(wheel: Pa
     assert {name for name in names if name.endswith(".py")} == ours | codemods
     assert "gradfix/py.typed" in names
     schemas = {path.relative_to(ROOT).as_posix() for path in (ROOT / "gradfix" / "schemas").iterdir()}
-    assert len(schemas) == 3
+    assert len(schemas) == 4
     assert schemas <= set(names)
 
 

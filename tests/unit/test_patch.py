@@ -296,6 +296,7 @@ def test_edits(before: str, after: str, expected: list[tuple[str, int, int, int,
             "content": content,
             "location": {"row": row, "column": column},
             "end_location": {"row": end_row, "column": end_column},
+            "cell": None,
         }
         for content, row, column, end_row, end_column in expected
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -69,11 +70,29 @@ def test_a_mistake_keeps_a_commit_back(installed: Path) -> None:
     assert git("status", "--porcelain", "--", "train.py", cwd=installed) == b"A  train.py\n"
 
 
+def test_a_mistake_in_a_notebook_does_so_too(installed: Path) -> None:
+    (installed / "train.py").write_text(RIGHT)
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": FAULTY.splitlines(True)}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (installed / "train.ipynb").write_text(json.dumps(notebook))
+    git("add", ".", cwd=installed)
+    done = pre_commit(installed, "run", "gradfix")
+    assert done.returncode == 1
+    assert "train.ipynb:cell 1:" in done.stdout
+
+
 def test_what_is_right_passes(installed: Path) -> None:
     (installed / "train.py").write_text(RIGHT)
     git("add", ".", cwd=installed)
     done = pre_commit(installed, "run", "gradfix")
     assert (done.returncode, done.stdout.endswith("Passed\n")) == (0, True)
+
+
+def test_what_the_configuration_excludes_is_left_out_though_it_is_named(installed: Path) -> None:
+    (installed / "pyproject.toml").write_text("[tool.gradfix]\nexclude = ['train.py']\n")
+    done = pre_commit(installed, "run")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("Passed") == 2
 
 
 def test_without_a_python_file_nothing_is_started(installed: Path) -> None:

@@ -184,7 +184,7 @@ for batch in [torch.randn(2, 4) for _ in range(3)]:
 
 
 @pytest.mark.parametrize(
-    ("cut", "told"),
+    ("cut", "reported"),
     [
         ("", [19, 21]),
         (".detach()", [21]),
@@ -193,7 +193,7 @@ for batch in [torch.randn(2, 4) for _ in range(3)]:
         (" if chosen > 0 else features.detach()", [21]),
     ],
 )
-def test_who_may_fail_before_is_not_passed_over(cut: str, told: list[int]) -> None:
+def test_who_may_fail_before_is_not_passed_over(cut: str, reported: list[int]) -> None:
     """Whether line 19 raises is the user's choice; to tell only of line 21 would mislead.
 
     Of an option, it is known what holds if nobody chooses.
@@ -202,7 +202,7 @@ def test_who_may_fail_before_is_not_passed_over(cut: str, told: list[int]) -> No
     analysed = analyze(ast.parse(source), source, Path("train.py"))
     (entry,) = analysed.entry_points
     found = entry.certain_observations(failing, lambda event: event.site, raises=True)
-    assert sorted(event.site.lineno for event in found) == told
+    assert sorted(event.site.lineno for event in found) == reported
 
 
 def failing(run: Run) -> dict[Hashable, Backward]:

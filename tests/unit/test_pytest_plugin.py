@@ -41,8 +41,8 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def sections(printed: str) -> dict[str, str]:
     """The explanations by the name of the test."""
     parts = re.split(r"^_+ (.*) _+$", printed.split("= short test summary")[0], flags=re.MULTILINE)
-    told = {name: re.split(rf"^-+ {HEADING} -+$\n", part, flags=re.M) for name, part in pairs(parts[1:])}
-    return {name: part[1] for name, part in told.items() if len(part) == 2}
+    shown = {name: re.split(rf"^-+ {HEADING} -+$\n", part, flags=re.M) for name, part in pairs(parts[1:])}
+    return {name: part[1] for name, part in shown.items() if len(part) == 2}
 
 
 def pairs(parts: list[str]) -> list[tuple[str, str]]:
@@ -67,11 +67,11 @@ def gan(tmp_path: Path) -> Path:
 def test_a_test_that_autograd_fails_gets_the_explanation_of_run(gan: Path) -> None:
     done = run(gan, "--gradfix")
     assert done.returncode == 1
-    told = sections(done.stdout)
+    shown = sections(done.stdout)
     # The same for each number; neither where the error is expected, nor where it is another one.
-    assert told.keys() == {"test_training[1]", "test_training[2]"}
-    assert len(set(told.values())) == 1
-    text = told["test_training[1]"]
+    assert shown.keys() == {"test_training[1]", "test_training[2]"}
+    assert len(set(shown.values())) == 1
+    text = shown["test_training[1]"]
     assert text.startswith(
         'gan.py:19:9: "Trying to backward through the graph a second time": `loss_p.backward()`'
     )
@@ -110,8 +110,11 @@ def test_what_fails_in_a_fixture_and_in_a_class_is_explained(gan: Path) -> None:
         "def test_fixture(trained):\n    pass\n\n\n"
         "class Trained(unittest.TestCase):\n    def test_case(self):\n        train()\n"
     )
-    told = sections(run(gan, "--gradfix").stdout)
-    assert [name.removeprefix("ERROR at setup of ") for name in told] == ["test_fixture", "Trained.test_case"]
+    shown = sections(run(gan, "--gradfix").stdout)
+    assert [name.removeprefix("ERROR at setup of ") for name in shown] == [
+        "test_fixture",
+        "Trained.test_case",
+    ]
 
 
 def test_a_cause_in_an_earlier_test_is_found(tmp_path: Path) -> None:
@@ -157,7 +160,7 @@ def test_run_explains_what_pytest_catches(gan: Path) -> None:
 def test_run_says_who_explains_it_where_it_cannot(ends: str, hint: str, tmp_path: Path) -> None:
     """As with an interpreter beside which gradfix is not installed."""
     (tmp_path / "test_it.py").write_text(f"def test_it():\n    assert {ends}\n")
-    options = ["--min-severity", "info", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    options = ["--min-severity", "info", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio"]
     done = gradfix("run", *options, cwd=tmp_path)
     assert done.returncode == int(bool(hint))
     assert hint in done.stderr.decode()

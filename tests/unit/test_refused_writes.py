@@ -198,5 +198,5 @@ def test_a_write_is_mended_where_it_is_certain_what_is_meant(name: str) -> None:
     assert isinstance(read, Source)
     result = driver.repair(read, options)
     assert result.after.decode() == HEAD + (after or before) + TAIL
-    told = [one.finding.code for one in (*result.applied, *result.remaining)]
-    assert told == ["leaf-written-in-place"] or told == ["view-written-in-place"]
+    reported = [one.finding.code for one in (*result.applied, *result.remaining)]
+    assert reported == ["leaf-written-in-place"] or reported == ["view-written-in-place"]

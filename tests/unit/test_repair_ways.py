@@ -116,8 +116,8 @@ def invoke(*arguments: str) -> tuple[int, str]:
 def findings(script: Path, code: str) -> list[dict[str, Any]]:
     script.write_text(code)
     _, output = invoke("check", "--no-cache", "--output-format", "json", "train.py")
-    told: list[dict[str, Any]] = json.loads(output)
-    return told
+    reported: list[dict[str, Any]] = json.loads(output)
+    return reported
 
 
 @pytest.mark.sampled(every=3)
@@ -183,9 +183,9 @@ def test_a_person_is_told_of_the_other_ways(script: Path) -> None:
     script.write_text(SHARED)
     _, output = invoke("check", "--no-cache", "train.py")
     assert "= fix (repairs, safe): detach `made`" in output
-    told = re.search(r"= other ways: (.*) \(`gradfix explain undetached-fake --ways` ", output)
-    assert told is not None
-    assert told[1] == "`--way reorder`, `--way inputs`"
+    reported = re.search(r"= other ways: (.*) \(`gradfix explain undetached-fake --ways` ", output)
+    assert reported is not None
+    assert reported[1] == "`--way reorder`, `--way inputs`"
     script.write_text(RIGHT.replace("m_loss.backward()", "m_loss.backward(retain_graph=True)"))
     _, output = invoke("check", "--no-cache", "train.py")
     assert "= fix (" in output
@@ -212,9 +212,9 @@ def test_ways_are_compared(script: Path) -> None:
     # Another order is another training, and needs leave.
     assert rows == [(way, "preserves") for way in ("detach", "no-grad", "freeze", "inputs")]
     (file,) = Path("gradfix-evidence").glob("*.json")
-    told = json.loads(file.read_text())
-    assert told["way"] == "detach"
-    cost = {one["way"]: one for one in told["ways"]}
+    reported = json.loads(file.read_text())
+    assert reported["way"] == "detach"
+    cost = {one["way"]: one for one in reported["ways"]}
     assert list(cost) == ["detach", "no-grad", "freeze", "inputs"]
     # What keeps the graph of the fake holds more.
     assert cost["inputs"]["saved"] > cost["detach"]["saved"] == cost["no-grad"]["saved"]

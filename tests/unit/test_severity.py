@@ -87,10 +87,10 @@ def project(tmp_path: Path) -> Path:
 
 def severities(project: Path, *options: str) -> dict[str, set[str]]:
     done = gradfix("check", "--output-format", "json", *options, cwd=project)
-    told: dict[str, set[str]] = {}
+    reported: dict[str, set[str]] = {}
     for item in json.loads(done.stdout):
-        told.setdefault(item["filename"], set()).add(item["severity"])
-    return told
+        reported.setdefault(item["filename"], set()).add(item["severity"])
+    return reported
 
 
 def test_the_least_severity_is_a_warning_unless_something_else_is_asked_for(project: Path) -> None:
@@ -134,11 +134,11 @@ def test_a_graph_that_a_variable_holds_in_part_is_kept(tmp_path: Path) -> None:
 
 
 def test_it_is_told_in_the_terminal(project: Path) -> None:
-    told = gradfix("check", "--min-severity", "info", cwd=project).stdout.decode()
-    assert re.search(r"^a_raising.py:\d+:\d+: [a-z-]+: error: ", told, re.MULTILINE)
-    assert re.search(r"^b_named.py:\d+:\d+: needless-retain-graph: warning: ", told, re.MULTILINE)
-    assert re.search(r"^c_unnamed.py:\d+:\d+: needless-retain-graph: info: ", told, re.MULTILINE)
-    assert re.search(r"^Found 4 findings \(2 errors, 1 warning, 1 info\) in 3 files", told, re.MULTILINE)
+    reported = gradfix("check", "--min-severity", "info", cwd=project).stdout.decode()
+    assert re.search(r"^a_raising.py:\d+:\d+: [a-z-]+: error: ", reported, re.MULTILINE)
+    assert re.search(r"^b_named.py:\d+:\d+: needless-retain-graph: warning: ", reported, re.MULTILINE)
+    assert re.search(r"^c_unnamed.py:\d+:\d+: needless-retain-graph: info: ", reported, re.MULTILINE)
+    assert re.search(r"^Found 4 findings \(2 errors, 1 warning, 1 info\) in 3 files", reported, re.MULTILINE)
     assert re.search(r"^stale-forward +error +", gradfix("list", cwd=project).stdout.decode(), re.MULTILINE)
     explained = gradfix("explain", "--full", "needless-retain-graph", cwd=project).stdout.decode()
     assert "\nSeverity: warning, or an info" in explained
@@ -152,6 +152,17 @@ def test_run_hands_it_on_to_what_explains_the_error(tmp_path: Path) -> None:
     command = running.command([str(tmp_path / "train.py")], sys.executable, min_severity=Severity.INFO)
     assert isinstance(command, list)
     assert json.loads(command[3])[-2:] == ["--min-severity", "info"]
+
+
+def test_run_tells_it_by_the_configuration_that_is_named_and_in_colour(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(RAISING)
+    (tmp_path / "other.toml").write_text("[tool.gradfix]\nignore = ['loss-backpropagated-twice']\n")
+    done = gradfix("run", "--config", "other.toml", "--color", "always", "train.py", cwd=tmp_path)
+    assert done.returncode == 1
+    assert b"loss-backpropagated-twice" not in done.stderr and b"\x1b[1;34m|" in done.stderr
+    done = gradfix("run", "--config", "none.toml", "train.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == b"error: none.toml: cannot be read: No such file or directory\n"
 
 
 def test_a_codemod_that_says_nothing_warns(tmp_path: Path) -> None:

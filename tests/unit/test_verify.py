@@ -1378,10 +1378,10 @@ def test_a_crash_that_no_finding_explains_is_told_and_proves_nothing(late: int, 
         )
         return found.outcome, found.reason
 
-    told = "not run", f"the original raises {quoted('E2')} at line {place}, which no finding explains"
-    assert outcome(Faults(), Faults()) == told
+    expected = "not run", f"the original raises {quoted('E2')} at line {place}, which no finding explains"
+    assert outcome(Faults(), Faults()) == expected
     known = Faults(frozenset({place}))
-    assert outcome(known, Faults())[1] == told[1].replace("original", "fixed program")
+    assert outcome(known, Faults())[1] == expected[1].replace("original", "fixed program")
     assert outcome(known, known)[0] == ("proved" if late else "not run")
 
 
@@ -1462,7 +1462,7 @@ def test_moves_by_hand_count_as_steps_do(tmp_path: Path) -> None:
         tmp_path / "bare.py", before, after, claim, Effect.REPAIRS, limits=limits, seeds=(0,)
     )
     assert evidence.outcome == "proved", evidence.lines()
-    assert any("ran 3 backward calls" in told for told in evidence.lines())
+    assert any("ran 3 backward calls" in line for line in evidence.lines())
 
 
 def test_arguments_reach_the_script(tmp_path: Path) -> None:

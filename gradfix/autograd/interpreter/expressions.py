@@ -19,7 +19,7 @@ from gradfix.autograd.semantics.arithmetic import binary
 from gradfix.autograd.semantics.builtin import known_type
 from gradfix.autograd.semantics.external import starred
 from gradfix.autograd.semantics.items import keyed, slice_of
-from gradfix.autograd.semantics.libraries import HARMLESS
+from gradfix.autograd.semantics.libraries import HARMLESS, NOTEBOOK
 from gradfix.autograd.semantics.names import BUILTINS, member
 from gradfix.autograd.semantics.operations import as_tensor, simple
 from gradfix.autograd.values import (
@@ -130,7 +130,8 @@ def _name(run: Run, node: ast.Name, frame: Frame) -> Value:
         at = at.parent
     value = starred(run, name)
     if value is None:
-        value = member("builtins", name) if name in BUILTINS else Unknown(name)
+        home = "builtins" if name in BUILTINS else NOTEBOOK.get(name)
+        value = Unknown(name) if home is None else member(home, name)
     if isinstance(value, Unknown):
         if run.scenario.other and unbound.missing_variable(run.tree, frame, name):
             raise Impossible

@@ -22,13 +22,17 @@ HARMLESS = frozenset(
     torchvision matplotlib PIL cv2 wandb tensorboardX tensorboard tqdm pandas scipy sklearn skimage imageio
     gym gymnasium visdom pprint collections itertools argparse yaml h5py copy typing dataclasses abc io
     torchaudio torchtext datasets soundfile librosa seaborn termcolor colorama tabulate torchsummary
-    torchinfo tensorflow mlflow comet_ml neptune swanlab loguru rich""".split()
+    torchinfo tensorflow mlflow comet_ml neptune swanlab loguru rich IPython ipywidgets""".split()
 )
 """Libraries that neither run backward nor touch parameters."""
 
 
 FAMILIAR = HARMLESS | {"torch", "builtins", "contextlib"}
 """Those of whose contexts it is known whether they switch graphs off."""
+
+
+NOTEBOOK = {"display": "IPython.display", "get_ipython": "IPython"}
+"""What a notebook has without importing it, and where it comes from. A script has no such names."""
 
 
 ARRAYS = {"numpy.zeros": 1, "numpy.ones": 1, "numpy.empty": 1, "numpy.full": 2}

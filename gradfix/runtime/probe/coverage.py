@@ -16,6 +16,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import NamedTuple, TypeVar
 
+from ..notebook import flags_of, is_notebook
+
 MARK = "__gradfix_reached__"
 """The name among the builtins that a watched piece calls, with its place, before it is executed."""
 
@@ -169,10 +171,11 @@ def _conditional(node: ast.AST) -> list[ast.expr]:
 
 def compiled(source: str, path: str, watched: Collection[Piece]) -> types.CodeType:
     """The code of ``source``, in which the ``watched`` pieces call :data:`MARK` first."""
-    if not watched:
+    if not watched and not is_notebook(path):
         return compile(source, path, "exec", dont_inherit=True)
     wanted = {tuple(piece) for piece in watched}
     tree = ast.parse(source, path)
+    flags = flags_of(tree) if is_notebook(path) else 0
     for block in list(_blocks(tree)):
         for node in block:
             marked = {id(part) for part in parts(node) if piece_of(part) in wanted}
@@ -183,7 +186,8 @@ def compiled(source: str, path: str, watched: Collection[Piece]) -> types.CodeTy
             for node in block
             for one in ([_located(ast.Expr(_mark(node)), node), node] if piece_of(node) in wanted else [node])
         ]
-    return compile(tree, path, "exec", dont_inherit=True)
+    code: types.CodeType = compile(tree, path, "exec", flags, dont_inherit=True)
+    return code
 
 
 class _Marking(ast.NodeTransformer):

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from .. import notebook
 from ..autograd_errors import kind_of
 from . import coverage, dataless, hooks, operations, overlay, provenance
 from .confining import confine, limit, opened, scratch_of
@@ -150,7 +151,11 @@ def execute(job: dict[str, Any]) -> None:
             code = compile(file.read(), entry, "exec", dont_inherit=True)
     else:
         code = coverage.compiled(source, entry, job["watched"])
-    exec(code, main.__dict__)
+    if notebook.is_notebook(entry):
+        notebook.provide(main.__dict__)
+        notebook.execute(code, main.__dict__)
+    else:
+        exec(code, main.__dict__)
 
 
 def imported_as(path: str, source: str, watched: list[tuple[int, int, int, int]]) -> None:

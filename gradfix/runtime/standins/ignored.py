@@ -20,7 +20,7 @@ ONLY_LOG_OR_DRAW = frozenset(
     "wandb tensorboardX tensorboard tensorboard_logger torch.utils.tensorboard visdom matplotlib seaborn "
     "plotly bokeh pylab comet_ml mlflow neptune clearml trackio swanlab aim sacred crayon pycrayon "
     "livelossplot hiddenlayer torchviz graphviz torchsummary torchinfo torchsummaryX colorama termcolor "
-    "prettytable loguru coloredlogs logzero icecream pynvml GPUtil IPython".split()
+    "prettytable loguru coloredlogs logzero icecream pynvml GPUtil IPython ipywidgets".split()
 )
 """What these do has no part in what a training computes."""
 

@@ -4,10 +4,12 @@ Its arguments are::
 
     EXPLAINER SCRIPT [ARG]...
     EXPLAINER -m MODULE [ARG]...
+    EXPLAINER --notebook DESCRIPTOR NOTEBOOK [ARG]...
 
 ``EXPLAINER`` is a JSON list, the command that explains: it gets the facts as JSON on standard input, and
 prints. It is started where and with the environment in which this process was, after Python has printed
-the traceback of an error that leaves the script, and only if autograd has raised that error.
+the traceback of an error that leaves the script, and only if autograd has raised that error. ``DESCRIPTOR``
+is an open file with the code of a notebook's cells.
 
 Everything else is as with ``python SCRIPT [ARG]...``: this process *is* the script, so signals, exit code,
 standard streams and memory are its own. Neither a traceback nor an import shows a frame of gradfix:
@@ -40,6 +42,7 @@ from typing import Any
 
 from .. import FOLDER
 from ..autograd_errors import error_in
+from ..notebook import compiled, execute, provide, traceback_of
 from .facts import Facts
 from .hooks import Awaiting, Watch
 from .own_code import is_part, own_files
@@ -56,13 +59,19 @@ SILENT = "silent"
 def main(arguments: list[str]) -> None:
     """Run the script; what it raises leaves this function as it would leave the script."""
     explainer, *command = arguments
+    notebook = None
+    if command[0] == "--notebook":
+        with os.fdopen(int(command[1]), encoding="utf-8", newline="") as file:
+            file.seek(0)
+            notebook = file.read()
+        command = command[2:]
     # The script may change its own arguments.
     typed = list(command)
     state = os.getcwd(), dict(os.environ)
     watch = Watch()
     sys.meta_path.insert(0, Awaiting(watch))
     try:
-        run(command)
+        run(command, notebook)
     except SystemExit as end:
         if end.code in (None, 0):
             tell_of_silence(watch, json.loads(explainer), state, typed)
@@ -70,7 +79,7 @@ def main(arguments: list[str]) -> None:
             print(PYTEST, file=sys.stderr)
         raise
     except BaseException as error:
-        report(error)
+        report(error, os.path.abspath(typed[0]), notebook)
         explain(watch, error, json.loads(explainer), state, typed)
         # Python sets the exit code, and ends by the signal where it was Ctrl-C.
         sys.excepthook = lambda *_: None
@@ -78,8 +87,8 @@ def main(arguments: list[str]) -> None:
     tell_of_silence(watch, json.loads(explainer), state, typed)
 
 
-def run(command: list[str]) -> None:
-    """The script or module, as Python itself would run it."""
+def run(command: list[str], notebook: str | None) -> None:
+    """The script or module, as Python itself would run it, or the code of a notebook."""
     module = types.ModuleType("__main__")
     # Nothing else holds the globals of what was started when its name is given to the script.
     sys.modules["_gradfix_main"] = sys.modules["__main__"]
@@ -96,14 +105,19 @@ def run(command: list[str]) -> None:
     module.__file__ = path
     module.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
     module.__dict__.update(__cached__=None, __annotations__={})
+    if notebook is not None:
+        provide(module.__dict__)
+        os.chdir(os.path.dirname(path))  # As Jupyter has it.
+        execute(compiled(notebook, path), module.__dict__)
+        return
     with io.open_code(path) as file:
         data = file.read()
     try:
         code = compile(data, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         place = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        told = error.msg if isinstance(error, SyntaxError) else error
-        print(f"error: {command[0]}{place}: syntax-error: {told}", file=sys.stderr)
+        shown = error.msg if isinstance(error, SyntaxError) else error
+        print(f"error: {command[0]}{place}: syntax-error: {shown}", file=sys.stderr)
         raise SystemExit(2) from None
     exec(code, module.__dict__)
 
@@ -114,12 +128,15 @@ def look_first_in(folder: str) -> None:
         sys.path[0] = folder
 
 
-def report(error: BaseException) -> None:
-    """Print ``error`` as Python does, without the frames of gradfix."""
+def report(error: BaseException, path: str, notebook: str | None) -> None:
+    """Print ``error`` as Python does, without the frames of gradfix; those of a notebook by cell."""
     trace = error.__traceback__
     while trace is not None and is_part(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
     error.__traceback__ = trace
+    if notebook is not None:
+        print(traceback_of(error, notebook, path), end="", file=sys.stderr)
+        return
     sys.excepthook(type(error), error, trace)
 
 
@@ -161,14 +178,14 @@ def tell_of_silence(
 
 def hand_over(facts: dict[str, Any], explainer: list[str], state: tuple[str, dict[str, str]]) -> None:
     """Start what explains ``facts``, where and with the environment in which this process was."""
-    told = json.dumps(facts)
+    handed = json.dumps(facts)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
     folder, environment = state
     subprocess.run(
         explainer,
-        input=told.encode(),
+        input=handed.encode(),
         cwd=folder,
         env=environment,
         timeout=PATIENCE,

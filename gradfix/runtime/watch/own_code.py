@@ -40,7 +40,7 @@ def own_files() -> list[str]:
     return [
         file
         for file in dict.fromkeys(files)
-        if isinstance(file, str) and file.endswith(".py") and os.path.isabs(file) and is_own(file)
+        if isinstance(file, str) and file.endswith((".py", ".ipynb")) and os.path.isabs(file) and is_own(file)
     ]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gradfix.core.codemod import Claim
@@ -67,3 +68,14 @@ class Judgement:
     """What kept the runs from doing harm."""
     passed_over: tuple[str, ...] = ()
     """Interpreters that would have come first, each with the reason why it did not."""
+
+    def reworded(self, before: Callable[[str], str], after: Callable[[str], str]) -> Judgement:
+        """The same with lines named otherwise: as ``after`` does where they are of the repair."""
+        return replace(
+            self,
+            verdicts=tuple(replace(one, reason=before(one.reason)) for one in self.verdicts),
+            runs=tuple(
+                (version, (after if version.startswith("after") else before)(what))
+                for version, what in self.runs
+            ),
+        )

@@ -39,6 +39,7 @@ class Trial:
         seeds: tuple[int, ...],
         limits: Limits,
         command: Command,
+        command_after: Command,
     ) -> None:
         self._runner = runner
         self.before = before
@@ -46,6 +47,7 @@ class Trial:
         self.seeds = seeds
         self._limits = limits
         self._command = command
+        self._command_after = command_after
         self._schema = ""
         self._changed = affected(after[1], changed(before[1], after[1]))
         self._ahead = (0, 0)
@@ -113,7 +115,8 @@ class Trial:
         how |= {"updates": True, "thorough": hashed}
         if self._numbers is not None:
             how |= {"numbered": True, "numbers": self._numbers[seed] if version is self._after else ()}
-        return Job(*version, self._command, seed, **how)
+        command = self._command_after if version is self._after else self._command
+        return Job(*version, command, seed, **how)
 
     def _run(self, version: tuple[Path, str], seed: int, **how: Any) -> Recording:
         return self._runner.run([self._job(version, seed, **how)])[0]

@@ -30,6 +30,7 @@ def judge(
     *,
     python: str | Interpreter | None = None,
     command: Command = PLAIN,
+    command_after: Command | None = None,
     seeds: Sequence[int] = (0, 1, 2),
     limits: Limits | None = None,
     allow_unsandboxed: bool = False,
@@ -42,7 +43,8 @@ def judge(
         mistakes: What is wrong with the original.
         repairs: What gradfix's own fixes make of the original, the most complete first.
         python: The interpreter to use (default: see :func:`runner.choose_interpreter`).
-        command: How the user runs either version.
+        command: How the user runs the original, and what repairs make of it.
+        command_after: How the user runs the version to judge, if otherwise.
         seeds: Each version runs once for each.
         limits: What a run, and all of them together, may use.
         allow_unsandboxed: Run even where there is no sandbox.
@@ -54,7 +56,7 @@ def judge(
         return Judgement(tuple(Verdict("not run", chosen) for _ in mistakes))
     try:
         with runner_for(chosen.executable, limits.total, allow_unsandboxed) as runner:
-            trial = Trial(runner, before, after, tuple(seeds), limits, command)
+            trial = Trial(runner, before, after, tuple(seeds), limits, command, command_after or command)
             verdicts = tuple(_verdicts(trial, mistakes, repairs))
             judgement = trial.judgement(verdicts, chosen, time.monotonic() - started)
             runner.forget_all_but(())

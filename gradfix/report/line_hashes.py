@@ -1,44 +1,14 @@
-"""What tells findings apart, and stays the same when they move within their file.
-
-Services that compare reports of two commits go by it, to tell a new finding from a known one.
-"""
+"""The hashes of lines by which GitHub's code scanning knows a result again."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from typing import TYPE_CHECKING
-
-from gradfix.project.source import split_lines
-
-if TYPE_CHECKING:
-    from gradfix.pipeline.json_types import FindingData
 
 WINDOW = 100
 """How many characters of a file decide about the hash of a line."""
 _BASE = 37
 _MODULUS = 1 << 64
 _END_OF_FILE = 0xFFFF
-
-
-class Fingerprints:
-    """Names findings, in the order of a report."""
-
-    def __init__(self) -> None:
-        self._seen: Counter[str] = Counter()
-
-    def of(self, one: FindingData, text: str, path: str) -> str:
-        """A digest of where a finding is (``path``), of what kind it is, and of the line that it is on.
-
-        It has no line's number in it, nor has it the message, which may name one. Equal findings on equal
-        lines are told apart by their order. Of a problem, which has no ``text``, the message counts instead.
-        """
-        row, lines = one["location"]["row"], split_lines(text)
-        what = lines[row - 1].strip() if 0 < row <= len(lines) else one["message"]
-        known = "\0".join((path, one["code"], what))
-        material = f"{known}\0{self._seen[known]}".encode("utf-8", "surrogatepass")
-        self._seen[known] += 1
-        return hashlib.sha256(material).hexdigest()
 
 
 def line_hashes(text: str) -> list[str]:
