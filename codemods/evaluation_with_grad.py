@@ -18,6 +18,7 @@ Preconditions:
 * a whole function, a loop, or a branch (`if step % 100 == 0:`) runs a network with parameters that require
   grad, with grad enabled, and neither calls backward, steps or clears anything nor looks at gradients or at
   what requires grad. A single forward within a training step is too little to speak of;
+* what a branch computes is read in it alone;
 * the network runs more than once there: in a loop, in a function that a loop calls, or in eval mode;
 * whichever way undecided conditions go, no backward reaches what is computed there, and nobody who is not
   seen gets hold of it: no unknown function is handed it, and no caller outside the file has it. Nor does
@@ -239,11 +240,25 @@ def _phases(program: Program, relevance: Relevance, chain: Chain) -> Iterator[Ph
             if relevance.touches(outer) or _looks(outer):
                 yield from found
                 return
+            if isinstance(outer, ast.If) and _hands_on(program, outer):
+                continue
             if getattr(outer, "name", "") not in PARTS:
                 found.append(outer)
             elif _network(program, outer):
                 found.clear()  # What a part of a network runs is a part of it as well.
     yield from found
+
+
+def _hands_on(program: Program, branch: ast.If) -> bool:
+    """Whether a branch computes something that is read outside of it: what for is not known."""
+    inside = set(ast.walk(branch))
+    names = {node.id for node in inside if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    around = next((o for o in program.ancestors(branch) if isinstance(o, ast.FunctionDef)), program.tree)
+    return any(
+        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names
+        for node in walk(around)
+        if node not in inside
+    )
 
 
 def _network(program: Program, method: ast.AST) -> bool:

@@ -27,6 +27,9 @@ Preconditions of a loss by itself:
 * what is computed with the network is compared with something, by a loss of torch or a difference, a square
   or a likelihood, and nobody differentiates it, returns it or hands it to unknown code.
 
+A penalty on a gradient with a graph (`create_graph=True`), in an iteration that backpropagates another loss,
+is left out if nobody differentiates, returns or hands on what is computed from that gradient.
+
 Nothing is rewritten: whether the sum was to be backpropagated, or to be printed, only its author knows.
 
 By hand: backpropagate the sum, or return it; compute what is for the log alone under `torch.no_grad()`.
@@ -50,7 +53,13 @@ from gradfix.autograd.trace_queries import backwards, first_step
 from gradfix.core.codemod import Finding
 from gradfix.core.span import Span
 from gradfix.rules.edits import line, network, note, receiver, shown, stepped
-from gradfix.rules.untrained import Untrained, trained_elsewhere, untrained
+from gradfix.rules.untrained import (
+    LostPenalty,
+    Untrained,
+    lost_penalties,
+    trained_elsewhere,
+    untrained,
+)
 
 
 @dataclass(eq=False)
@@ -68,6 +77,8 @@ def find(program: Program) -> Iterator[Finding]:
         for lost in entry.certain_observations(_lost, lambda one: one.step.site, raises=False):
             if not trained_elsewhere(program, lost.step.optimizer, lost.call.leaves):
                 yield _lost_finding(program, lost)
+        for lone in entry.certain_observations(_penalties, lambda one: one.backward.site, raises=False):
+            yield _penalty_finding(program, lone)
         certain = list(entry.certain_observations(left_out, lambda one: one.backward.site, raises=False))
         if not certain:
             continue
@@ -87,6 +98,12 @@ def _lost(run: Run) -> dict[Hashable, Untrained]:
         if one.loss is not None and one.loss.site not in sums and line(one.loss.site) > 0:
             found.setdefault(one.loss.site, one)
     return found
+
+
+def _penalties(run: Run) -> dict[Hashable, LostPenalty]:
+    """By place: penalties on gradients that are left out."""
+    here = (one for one in lost_penalties(run) if line(one.penalty.site) > 0 and line(one.gradient.site) > 0)
+    return {one.gradient.site: one for one in here}
 
 
 def left_out(run: Run) -> dict[Hashable, LeftOut]:
@@ -161,6 +178,19 @@ def _lost_finding(program: Program, lost: Untrained) -> Finding:
     )
     message = f"`{loss}` is never backpropagated: no parameter of `{net}` gets a gradient"
     advice = "add it to the loss that is backpropagated, or compute it under `torch.no_grad()`"
+    return Finding("loss-left-out", message, Span.of(place), notes, advice=advice)
+
+
+def _penalty_finding(program: Program, one: LostPenalty) -> Finding:
+    place, gradient = one.penalty.site, one.gradient.site
+    assert isinstance(place, (ast.expr, ast.stmt)) and isinstance(gradient, (ast.expr, ast.stmt))
+    name, loss = _assigned(program, place) or shown(program, place), receiver(program, one.backward)
+    notes = (
+        note(gradient, "this gradient is given a graph, so that a penalty on it can be backpropagated"),
+        note(one.backward.site, f"`{loss}` is backpropagated without it"),
+    )
+    message = f"`{name}` is never backpropagated: the penalty changes nothing"
+    advice = f"add it to `{loss}`, or compute the gradient without `create_graph=True`"
     return Finding("loss-left-out", message, Span.of(place), notes, advice=advice)
 
 

@@ -140,11 +140,38 @@ def behind(cut: GraphEnd) -> set[Leaf]:
 
 def lost_losses(run: Run) -> list[Node]:
     """Losses that are computed with a graph and that nobody differentiates, returns or hands on."""
+    return [node for node in _ends(run) if _compares(node)]
+
+
+class LostPenalty(NamedTuple):
+    """What is computed from a gradient that has been given a graph for it, and is never backpropagated."""
+
+    penalty: Node
+    gradient: Node
+    backward: Backward
+    """The first loss that is backpropagated in the same iteration."""
+
+
+def lost_penalties(run: Run) -> Iterator[LostPenalty]:
+    """The penalties on gradients that nobody backpropagates: ``create_graph=True`` is for nothing else."""
+    if all(node.op != "autograd.grad" for node in run.nodes):
+        return
+    walked = walked_by_any(run)
+    for node in _ends(run):
+        below = reachable_nodes([(node, True)])
+        gradient = next((n for n in below if n.op == "autograd.grad" and n not in walked), None)
+        here = (b for b in backwards(run) if b.accumulates and b.certain and b.loops == node.loops)
+        backward = next(here, None)
+        if gradient is not None and gradient is not node and backward is not None and backward.loops:
+            yield LostPenalty(node, gradient, backward)
+
+
+def _ends(run: Run) -> list[Node]:
+    """What is computed with a graph, and then neither used for anything nor differentiated nor handed on."""
     returned = set(reachable_nodes([(node, True) for node in run.returned]))
     known = walked_by_any(run) | run.escaped_since(-1) | returned
     used = {edge.node for node in run.nodes for edge in node.edges}
-    ends = [n for n in run.nodes if n not in used and n not in known and n.call is None]
-    return [node for node in ends if _compares(node)]
+    return [n for n in run.nodes if n not in used and n not in known and n.call is None]
 
 
 def _compares(node: Node) -> bool:

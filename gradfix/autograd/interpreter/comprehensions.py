@@ -44,8 +44,9 @@ def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
             if isinstance(source, ParameterIterable) and not source.complete:
                 picked.selection = None
         return picked
-    if any(isinstance(v, SummaryTensor) for v in out):
-        leaves = [leaf for v in out if isinstance(v, SummaryTensor) for leaf in v.leaves]
+    own = [v for v in out if isinstance(v, SummaryTensor) and v.view == ""]
+    if own:  # What is computed of parameters' data or gradients is no parameter.
+        leaves = [leaf for v in own for leaf in v.leaves]
         return ParameterIterable(leaves, complete)
     return Sequence(kind, out, not complete)
 

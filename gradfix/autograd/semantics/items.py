@@ -70,7 +70,10 @@ def _sequence_item(
     if isinstance(index, Const) and isinstance(index.value, int):
         if -len(value.items) <= index.value < len(value.items):
             return value.items[index.value]
-        return value.items[-1] if value.items and value.open else Unknown("item")
+        if not value.items or not value.open:
+            return Unknown("item")
+        # What a loop has filled holds more than is known; the parts of one tensor are alike.
+        return item_at(run, value, len(value.items), expression) if value.grows else value.items[-1]
     if len(value.items) == 1 and not (value.open and tensors_in(value)):
         return value.items[0]
     if _any_will_do(run, value.items, index):
@@ -276,7 +279,7 @@ def put_somewhere(run: Run, holder: Sequence | Mapping, value: Value, site: ast.
 def item_at(run: Run, value: Sequence, place: int, expression: ast.expr | None) -> Value:
     """An item by the number of an iteration: the few that are known stand for more, with graphs of their
     own."""
-    if value.open and place >= len(value.items) and any(t.node is not None for t in tensors_in(value)):
+    if place >= len(value.items) and any(t.node is not None for t in tensors_in(value)):
         at = expression or ast.Constant(None, lineno=0, col_offset=0, end_lineno=0, end_col_offset=0)
         return one_of(run, value.items, at, at)
     return value.items[place % len(value.items)]

@@ -232,6 +232,8 @@ def _detach_all_in_place(run: Run, each: SummaryTensor, call: Call) -> Value:
 
 @method(SummaryTensor, "detach", "clone")
 def _data_of_all(run: Run, each: SummaryTensor, call: Call) -> Value:
+    if call.name == "clone" and each.view == "data":
+        return Tensor()  # A copy: who writes to it changes no parameter.
     return each if each.view else SummaryTensor(each.leaves, "data")
 
 

@@ -322,7 +322,10 @@ def _backward(run: Run, value: Unknown, call: Call) -> Value:
     tensors: list[Argument] = [
         (v, e) for v, e in call.args[:1] if isinstance(v, Tensor) or (isinstance(v, Unknown) and v.node)
     ]
-    if tensors and value.node is None:
+    given = tensors[0][0] if tensors else None
+    weighs = isinstance(given, Tensor) and given.requires is False and given.lost is None
+    if tensors and value.node is None and not weighs:
+        # ``accelerator.backward(loss)``; what has no graph is the weight of ``values[i].backward(weight)``.
         backward(run, tensors, Call([], call.keywords, call.site))
     else:
         backward(run, [(value, call.receiver)], call)
