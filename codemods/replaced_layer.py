@@ -72,9 +72,10 @@ def unowned(run: Run) -> dict[Hashable, Orphan]:
             continue
         if not owned.isdisjoint(event.leaves) or any(leaf.requires is not True for leaf in event.leaves):
             continue
-        reached = any(b.reached.get(leaf) for b in losses for leaf in event.leaves)
-        run_on = any(not c.leaves.isdisjoint(event.whole) for c in run.module_calls)
-        if (reached or (run_on and not event.added)) and not any(leaf.unknown_grad for leaf in event.leaves):
+        part = any(b.reached.get(leaf) for b in losses for leaf in event.leaves) or any(
+            not c.leaves.isdisjoint(event.whole) for c in run.module_calls
+        )
+        if part and not any(leaf.unknown_grad for leaf in event.leaves):
             found.setdefault(event.site, Orphan(event, stepping))
     return found
 

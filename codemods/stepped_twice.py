@@ -41,7 +41,7 @@ from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, Leaf, OptimizerState, Step
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, between, clipped_between, steps, steps_in
+from gradfix.autograd.trace_queries import backwards, between, steps, steps_in
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement
 from gradfix.core.span import Span
 from gradfix.rules.edits import constructed, line, note, receiver, stepped, within_file
@@ -99,8 +99,6 @@ def _consumed_again(run: Run, first: Step, second: Step) -> Backward | None:
     if misdirected(run, second) is not None:
         return None  # Another optimizer should have made it.
     if run.grad_read_between(first.serial, second.serial) or _held(first) != _held(second):
-        return None
-    if clipped_between(run, first.serial, second.serial):
         return None
     if next(between(backwards(run), first.serial, second.serial), None) is not None:
         return None

@@ -69,7 +69,7 @@ def find(program: Program) -> Iterator[Finding]:
 def _undivided(entry: EntryPoint, one: DelayedStep) -> bool:
     """Whether a loss is a sum of means, none of which is scaled, whichever way conditions go."""
     for run in entry.runs:
-        if run.grad_reads or run.grad_writes or run.external_optimizers or clipped_between(run, -1):
+        if run.grad_reads or run.external_optimizers or clipped_between(run, -1):
             return False
         if not all(_plain(b) for b in backwards(run) if b.site is one.backward.site):
             return False

@@ -11,6 +11,7 @@ import enum
 
 from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, InPlaceChange, Leaf, OptimizerState, Step, reachable_nodes
+from gradfix.autograd.intent import fooling
 from gradfix.autograd.model_ledger import terms_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
@@ -108,7 +109,8 @@ def leak_path(run: Run, backward: Backward) -> LeakPath | None:
 def _leak_path(run: Run, backward: Backward) -> LeakPath | None:
     if not backward.certain or not backward.accumulates:
         return None
-    mine = toggled(run, backward) or optimizer_of_loss(run, backward)
+    fools = fooling(run, backward)
+    mine = fools.maker if fools is not None else toggled(run, backward) or optimizer_of_loss(run, backward)
     if mine is None:
         return None
     foreign = owned_elsewhere(run, backward, mine)

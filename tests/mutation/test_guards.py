@@ -19,7 +19,7 @@ SAMPLE = {
     "replaced_layer": 4,
     "scheduler_before_optimizer": 3,
     "stepped_twice": 6,
-    "undivided_accumulation": 5,
+    "undivided_accumulation": 4,
 }
 """By codemod, how many of its guards none of its own programs needs. These numbers may only fall."""
 

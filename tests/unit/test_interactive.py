@@ -261,12 +261,13 @@ def test_what_contradicts_it_is_refused(project: Path, option: list[str]) -> Non
     assert done.returncode == 2 and b"--interactive" in done.stderr
 
 
-def test_what_is_edited_is_held_to_the_losses_that_the_fix_itself_lets_optimizers_use(tmp_path: Path) -> None:
+def test_what_is_edited_must_not_train_a_network_by_the_loss_of_another(tmp_path: Path) -> None:
     """Both steps moved to the end silence the error, and train the discriminator by the other loss too."""
     path = tmp_path / "train.py"
     path.write_bytes((ROOT / "examples" / "workshop" / "glyph_forge.py").read_bytes())
+    asked: list[Offer] = []
 
-    def edited(text: str) -> str:
+    def both_at_the_end(text: str) -> str:
         text = text.replace("pictures.detach()", "pictures")
         early = "loss_forged.backward()\n        inspector_optim.step()"
         text = text.replace(early, "loss_forged.backward(retain_graph=True)")
@@ -274,8 +275,11 @@ def test_what_is_edited_is_held_to_the_losses_that_the_fix_itself_lets_optimizer
         return text.replace(last, f"        inspector_optim.step()\n{last}")
 
     def ask(offer: Offer) -> Answer:
+        asked.append(offer)
         assert offer.after is not None
-        return Answer(Choice.ACCEPT, edited(offer.after.text))
+        if len(asked) == 1:
+            return Answer(Choice.ACCEPT, both_at_the_end(offer.after.text))
+        return Answer(Choice.ACCEPT, offer.after.text.replace("pictures.detach()", "pictures.data"))
 
     def attempt(interactive: Interactive | None) -> Attempt:
         options = driver.prepare([str(path)], RequestedOptions(verify=False, interactive=interactive))
@@ -284,7 +288,8 @@ def test_what_is_edited_is_held_to_the_losses_that_the_fix_itself_lets_optimizer
         return one
 
     usual = attempt(None)
-    assert usual.fix.claim.feeds
     own = attempt(Interactive(ask))
-    assert own.after == edited(usual.after) != usual.after
-    assert own.fix.claim == usual.fix.claim
+    assert [bool(offer.trouble) for offer in asked] == [False, True]
+    assert "leaking-loss" in str(asked[1].trouble)
+    assert own.after == usual.after.replace(b"pictures.detach()", b"pictures.data") != usual.after
+    assert own.fix.claim == usual.fix.claim and usual.fix.claim.feeds

@@ -98,8 +98,7 @@ def replace(run: Run, holder: Module | Unknown, name: str, layer: Module, node: 
     leaves = module_leaves(layer)
     added = not owners and before is None and isinstance(holder, Module)
     if added and isinstance(holder, Module):
-        whole = module_leaves(holder)
-        held = set(whole)
+        held = set(module_leaves(holder))
         owners = [
             o.state
             for o in run.optimizers
