@@ -291,5 +291,5 @@ def test_what_is_edited_must_not_train_a_network_by_the_loss_of_another(tmp_path
     own = attempt(Interactive(ask))
     assert [bool(offer.trouble) for offer in asked] == [False, True]
     assert "leaking-loss" in str(asked[1].trouble)
-    assert own.after == usual.after.replace(b"pictures.detach()", b"pictures.data") != usual.after
+    assert own.after == usual.after.replace("pictures.detach()", "pictures.data") != usual.after
     assert own.fix.claim == usual.fix.claim and usual.fix.claim.feeds
