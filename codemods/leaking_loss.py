@@ -50,9 +50,9 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
+from gradfix.autograd.adversaries import passing_through
 from gradfix.autograd.alternation import swapped
 from gradfix.autograd.graph import Backward, OptimizerState, Step
-from gradfix.autograd.intent import passing_through
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (

@@ -60,8 +60,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from gradfix.autograd.adversaries import fooling
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
-from gradfix.autograd.intent import fooling
 from gradfix.autograd.program import EntryPoint, Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import enum
 
+from gradfix.autograd.adversaries import fooling
 from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, InPlaceChange, Leaf, OptimizerState, Step, reachable_nodes
-from gradfix.autograd.intent import fooling
 from gradfix.autograd.model_ledger import terms_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (

@@ -1,7 +1,6 @@
-"""Whom a loss is meant for, as far as a run tells. No name decides.
+"""Two players: which of two networks a loss trains, and which it only goes through. No name decides.
 
-Two players: a loss goes through the network of one optimizer to the network of another, which made its input,
-and holds what the former says of it to what that one's own loss holds real data to. It *fools* the former and
+A loss goes through the network of one optimizer to the network of another, which made its input, and holds what the former says of it to what that one's own loss holds real data to. It *fools* the former and
 trains the latter, whatever the order of backwards and steps is.
 """
 
