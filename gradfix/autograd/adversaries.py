@@ -1,7 +1,8 @@
 """Two players: which of two networks a loss trains, and which it only goes through. No name decides.
 
-A loss goes through the network of one optimizer to the network of another, which made its input, and holds what the former says of it to what that one's own loss holds real data to. It *fools* the former and
-trains the latter, whatever the order of backwards and steps is.
+A loss goes through the network of one optimizer to the network of another, which made its input, and holds
+what the former says of it to what that one's own loss holds real data to. It *fools* the former and trains
+the latter, whatever the order of backwards and steps is.
 """
 
 from __future__ import annotations
