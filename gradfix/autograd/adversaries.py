@@ -43,8 +43,8 @@ def fooling(run: Run, event: Backward) -> Fooling | None:
     if not event.certain or not event.accumulates or event.failure is not None:
         return None
     here = [b for b in backwards(run) if b.loops == event.loops and b.certain and b.accumulates]
-    known: list[tuple[Backward, Held]] = [(b, held) for b in here for held in goals(b)]
-    for held in goals(event):
+    known: list[tuple[Backward, Held]] = [(b, held) for b in here for held in _held(run, b)]
+    for held in _held(run, event):
         judge = _owner(run, held.call.leaves)
         makers = _feeding(run, held.call) - {judge} if judge is not None else set()
         if judge is None or len(makers) != 1:
@@ -57,6 +57,11 @@ def fooling(run: Run, event: Backward) -> Fooling | None:
         if judging is not None and judging is not event and real:
             return Fooling(judge, maker, judging)
     return None
+
+
+@cached_by_event
+def _held(run: Run, event: Backward) -> list[Held]:
+    return list(goals(event))
 
 
 def _owner(run: Run, leaves: set[Leaf]) -> OptimizerState | None:
@@ -122,7 +127,7 @@ def passing_through(
         fools = fooling(run, other)
         if fools is not None and fools.maker is optimizer and fools.judging is event:
             # What both use cannot be detached for one of them: see undetached-fake for the rest.
-            if not {*calls_in(event.visited)}.isdisjoint(_judged(other, fools)):
+            if not {*calls_in(event.visited)}.isdisjoint(_of(other, set(fools.judge.owned()))):
                 return Passing(fools.judge, other)
     mine = set(optimizer.owned())
     maker = _maker_behind(run, event, mine)
@@ -138,12 +143,6 @@ def passing_through(
     if step is not None and step.serial < own[0].serial:
         return None  # What is cleared at the wrong moment is misplaced-zero-grad.
     return Passing(maker, own[0])
-
-
-def _judged(event: Backward, fools: Fooling) -> list[ModuleCall]:
-    """The calls of the judge's network that a loss of the maker goes through."""
-    owned = set(fools.judge.owned())
-    return [call for call in calls_in(event.visited) if call.leaves and call.leaves <= owned]
 
 
 def _maker_behind(run: Run, event: Backward, mine: set[Leaf]) -> OptimizerState | None:

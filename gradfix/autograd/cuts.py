@@ -143,7 +143,7 @@ def dead_terms(run: Run) -> dict[Hashable, DeadTerm]:
         for term, cut, given in [*dead, *_for_others(run, backward, taken, losses)]:
             mine = {leaf: state for leaf, state in taken.items() if backward.reached.get(leaf)}
             mine |= {leaf: state for leaf, state in untrained.items() if state in taken.values()}
-            optimizer = next((mine[leaf] for leaf in _behind(cut) if leaf in mine), None)
+            optimizer = next((mine[leaf] for leaf in leaves_behind(cut) if leaf in mine), None)
             if optimizer is not None:
                 one = DeadTerm(run, backward, term, cut, optimizer, given)
                 found[backward.site, cut.site] = one
@@ -197,7 +197,7 @@ def _path(cut: GraphEnd | None) -> object:
     return cut.graph.loops if cut is not None and isinstance(cut.graph, Node) else None
 
 
-def _behind(cut: GraphEnd) -> Iterator[Leaf]:
+def leaves_behind(cut: GraphEnd) -> Iterator[Leaf]:
     """The parameters that a term certainly was computed of."""
     if isinstance(cut.graph, Node):
         for node, sure in reachable_nodes([(cut.graph, True)]).items():

@@ -70,30 +70,26 @@ def _below(
     if node.leaves or not edge.certain or (target is not None and name not in RISING - {"log", "exp"}):
         return
     if name in PROBABILITIES:
-        if (alone and rising and node.goal in (0.0, 1.0)) or (alone and rising and _soft(node.goal)):
-            yield edge.node, node.goal is not None and node.goal < 0.5, None
+        # A label that says yes or no, if not with certainty (0.9 for real).
+        if alone and rising and node.goal is not None and 0 <= node.goal <= 1 and node.goal != 0.5:
+            yield edge.node, node.goal < 0.5, None
     elif name in DISTANCES:
         if alone and rising and node.goal is not None:
             yield edge.node, True, node.goal
     elif name in SQUARES:
         if rising and alone:
             yield from _squared(edge.node)
-    elif base in ("neg",):
+    elif base == "neg":
         yield edge.node, not rising, target
-    elif base in ("add",):
+    elif base == "add":
         yield edge.node, rising, target
-    elif base in ("sub",):
+    elif base == "sub":
         first = node.graphless_operand[0] == 1 if alone and node.graphless_operand is not None else place == 0
         yield edge.node, rising if first else not rising, target
     elif name in SCALES and alone and node.goal:
         yield edge.node, rising if node.goal > 0 else not rising, target
     elif name in RISING:
         yield edge.node, rising, target
-
-
-def _soft(goal: float | None) -> bool:
-    """Whether a target says yes or no, if not with certainty (0.9 for real)."""
-    return goal is not None and 0 <= goal <= 1 and goal != 0.5
 
 
 def _squared(node: Node) -> Iterator[tuple[Node, bool, float | None]]:

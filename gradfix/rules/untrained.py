@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from gradfix.autograd.cuts import leaves_behind
 from gradfix.autograd.graph import (
     Backward,
     GraphEnd,
@@ -65,12 +66,13 @@ def untrained(run: Run) -> Iterator[Untrained]:
     busy = {step.optimizer for step in steps(run) if step.consumed}
     owners = {leaf: state for leaf, state in unreached(run).items() if state in busy}
     recorded = {node.call for node in run.nodes} if owners else set()
+    lost = lost_losses(run) if owners else []
     for call in run.module_calls:
         found = {owners.get(leaf) for leaf in call.leaves}
         owner = found.pop() if len(found) == 1 and call in recorded else None
         step = _step_around(call, owner) if owner is not None else None
         if step is not None:
-            yield from _because(run, call, step)
+            yield from _because(run, call, step, lost)
 
 
 def _step_around(call: ModuleCall, owner: OptimizerState) -> Step | None:
@@ -80,7 +82,7 @@ def _step_around(call: ModuleCall, owner: OptimizerState) -> Step | None:
     return next((s for s in owner.steps if s.loops and call.loops[: len(s.loops)] == s.loops), None)
 
 
-def _because(run: Run, call: ModuleCall, step: Step) -> Iterator[Untrained]:
+def _because(run: Run, call: ModuleCall, step: Step, lost: list[Node]) -> Iterator[Untrained]:
     """What shows that a network was to be trained: a loss of it that is lost, or one that is cut off."""
     for backward in backwards(run):
         if backward.accumulates and backward.loops[: len(step.loops)] == step.loops:
@@ -88,9 +90,7 @@ def _because(run: Run, call: ModuleCall, step: Step) -> Iterator[Untrained]:
                 if not call.leaves.isdisjoint(behind(cut)):
                     yield Untrained(run, call, step, cut=cut, backward=backward)
                     return
-    loss = next(
-        (node for node in lost_losses(run) if call in calls_in(reachable_nodes([(node, True)]))), None
-    )
+    loss = next((node for node in lost if call in calls_in(reachable_nodes([(node, True)]))), None)
     if loss is not None and loss.loops[: len(step.loops)] == step.loops:
         yield Untrained(run, call, step, loss=loss)
 
@@ -101,16 +101,12 @@ def trained_elsewhere(program: Program, optimizer: OptimizerState, leaves: Colle
     Optimizers of several runs are one if they are made at one place, and own their parameters in one order.
     """
     numbers = {number for number, leaf in enumerate(optimizer.owned()) if leaf in leaves}
-    return any(
-        other.state.created is optimizer.created
-        and any(
-            backward.reached.keys() & {leaf for k, leaf in enumerate(other.state.owned()) if k in numbers}
-            for backward in backwards(run)
-        )
-        for entry in program.entry_points
-        for run in entry.all_runs()
-        for other in run.optimizers
-    )
+    for run in (run for entry in program.entry_points for run in entry.all_runs()):
+        same = (o.state for o in run.optimizers if o.state.created is optimizer.created)
+        mine = {leaf for state in same for k, leaf in enumerate(state.owned()) if k in numbers}
+        if any(not mine.isdisjoint(backward.reached) for backward in backwards(run)):
+            return True
+    return False
 
 
 def cuts_into(backward: Backward) -> Iterator[GraphEnd]:
@@ -127,15 +123,9 @@ def cuts_into(backward: Backward) -> Iterator[GraphEnd]:
 
 def behind(cut: GraphEnd) -> set[Leaf]:
     """The parameters that what has lost its graph certainly was computed from."""
-    if not isinstance(cut.graph, Node):
-        return {cut.graph} if cut.graph.requires is True else set()
-    nodes = reachable_nodes([(cut.graph, True)]).items()
-    return {
-        leaf
-        for node, sure in nodes
-        for leaf, known, _ in node.leaves
-        if sure and known and leaf.requires is True
-    }
+    if isinstance(cut.graph, Node):
+        return set(leaves_behind(cut))
+    return {cut.graph} if cut.graph.requires is True else set()
 
 
 def lost_losses(run: Run) -> list[Node]:
