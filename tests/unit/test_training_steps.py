@@ -12,9 +12,10 @@ from fakes import ROOT
 from typer.testing import CliRunner
 
 from gradfix.autograd.program import MANY_CALLS, analyze
-from gradfix.autograd.unanalysed import unanalysed, unknown_functions
+from gradfix.autograd.training_steps import training_steps, unknown_functions
 from gradfix.cli.commands import app
-from gradfix.core.codemod import Unanalysed, UnknownFunction
+from gradfix.core.codemod import UnknownFunction
+from gradfix.core.coverage import Status, TrainingStep
 
 HEAD = "import torch\nfrom torch import nn\n\n"
 NET = f"{HEAD}net = nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
@@ -30,8 +31,12 @@ TRAINS = """\
 indented = partial(indent, prefix="    ")
 
 
-def missed(text: str) -> tuple[Unanalysed, ...]:
-    return unanalysed(analyze(ast.parse(text), text, Path("train.py")))
+def steps(text: str) -> tuple[TrainingStep, ...]:
+    return training_steps(analyze(ast.parse(text), text, Path("train.py")))
+
+
+def missed(text: str) -> list[TrainingStep]:
+    return [step for step in steps(text) if step.status is not Status.FOLLOWED]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +50,7 @@ def missed(text: str) -> tuple[Unanalysed, ...]:
     ids=["a loop", "a function that is called", "a function that is given all", "no optimizer"],
 )
 def test_of_what_was_followed_nothing_is_said(text: str) -> None:
-    assert missed(text) == ()
+    assert missed(text) == []
 
 
 @pytest.mark.parametrize(
@@ -112,7 +117,8 @@ def test_the_fixtures_are_followed(folder: str) -> None:
     """Where gradfix knows right from wrong, it does not say that it knows nothing."""
     for path in sorted((ROOT / "tests" / "fixtures" / folder).glob("*.py")):
         text = path.read_text(encoding="utf-8")
-        assert unanalysed(analyze(ast.parse(text), text, path)) == (), path.name
+        found = training_steps(analyze(ast.parse(text), text, path))
+        assert all(step.status is Status.FOLLOWED for step in found), path.name
 
 
 @pytest.mark.parametrize(
