@@ -8,45 +8,24 @@ should take their silence for health.
 from __future__ import annotations
 
 import ast
-import enum
 from collections.abc import Container, Iterator, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from gradfix.autograd import imports
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import is_differentiation, walk
 from gradfix.autograd.run import Run
+from gradfix.autograd.unfollowed import FUNCTIONS, UNSEEN, Seen, Sighting, Site, name_of, why_not
 from gradfix.core.codemod import UnknownFunction
 from gradfix.core.coverage import Status, TrainingStep
 from gradfix.core.syntax import LOOPS, last_name
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 OF_FRAMEWORKS = {"training_step": "LightningModule", "compute_loss": "Trainer"}
 """Methods whose loss a framework differentiates, and what the names of the frameworks' classes end with."""
 
 
-class _Seen(enum.IntEnum):
-    """How much a run has seen of a backward or a step, the most first."""
-
-    ALL = enum.auto()
-    STRANGER = enum.auto()
-    """The optimizer that steps was passed in by a caller that is not seen."""
-    BLIND = enum.auto()
-    """Which parameters it reaches is not known."""
-    SUBSTITUTED = enum.auto()
-    CUT_OFF = enum.auto()
-    NOTHING = enum.auto()
-
-
-class _Site(NamedTuple):
-    """A place in the file that differentiates or steps: a call, or a method that a framework calls."""
-
-    node: ast.Call | ast.FunctionDef | ast.AsyncFunctionDef
-    steps: bool = False
-
-
-_Sighting = tuple[_Site, _Seen]
+_Units = dict[ast.AST, dict[Site, Sighting]]
 
 
 def training_steps(program: Program, failure: str = "") -> tuple[TrainingStep, ...]:
@@ -57,12 +36,12 @@ def training_steps(program: Program, failure: str = "") -> tuple[TrainingStep, .
     seen = _seen(program)
     # What follows an error in the forward is analysed when that is fixed.
     stopped = any(run.refused_write for entry in program.entry_points for run in entry.runs[:1])
-    units: dict[ast.AST, list[_Sighting]] = {}
+    units: _Units = {}
     for site in _sites(program, seen):
-        degree = seen.get(site.node, _Seen.NOTHING)
-        if stopped and degree is _Seen.NOTHING:
-            degree = _Seen.ALL
-        units.setdefault(_place(program, site.node), []).append((site, degree))
+        sighting = seen.get(site.node, UNSEEN)
+        if stopped and sighting is UNSEEN:
+            sighting = Sighting(Seen.ALL)
+        units.setdefault(_place(program, site.node), {})[site] = sighting
     found = (_training_step(program, *unit) for unit in _joined(program, units).items())
     if failure:
         found = (one._replace(reason=failure, advice="please report it") for one in found)
@@ -87,7 +66,7 @@ def unknown_functions(program: Program) -> tuple[UnknownFunction, ...]:
 # ---------------------------------------------------------------------------- the places
 
 
-def _sites(program: Program, seen: Mapping[ast.AST, _Seen]) -> Iterator[_Site]:
+def _sites(program: Program, seen: Container[ast.AST]) -> Iterator[Site]:
     """Where the file differentiates or steps an optimizer, and the methods of which a framework does so."""
     steps: list[ast.Call] = []
     classes: list[ast.ClassDef] = []
@@ -112,7 +91,7 @@ def _sites(program: Program, seen: Mapping[ast.AST, _Seen]) -> Iterator[_Site]:
             classes.append(node)
         elif isinstance(node, FUNCTIONS):
             functions.add(node.name)
-    yield from map(_Site, differentiating)
+    yield from map(Site, differentiating)
     for call in steps:
         assert isinstance(call.func, ast.Attribute)
         stepped = _written(call.func.value)
@@ -121,9 +100,9 @@ def _sites(program: Program, seen: Mapping[ast.AST, _Seen]) -> Iterator[_Site]:
             or (stepped in optimizers and _may_be_closure(call.args, functions))
             or (stepped in scalers and call.args)
         ):
-            yield _Site(call, steps=True)
+            yield Site(call, steps=True)
     for cls in classes:
-        yield from map(_Site, _run_by_framework(program, cls, differentiating))
+        yield from map(Site, _run_by_framework(program, cls, differentiating))
 
 
 def _written(expression: ast.expr) -> str:
@@ -194,28 +173,28 @@ def _place(program: Program, node: ast.AST) -> ast.AST:
     return place
 
 
-def _joined(program: Program, units: dict[ast.AST, list[_Sighting]]) -> dict[ast.AST, list[_Sighting]]:
+def _joined(program: Program, units: _Units) -> _Units:
     """``units``, with those of functions that are defined in the midst of another one put to that one.
 
     What an optimizer's ``step`` is given as a closure is a part of the same training step.
     """
-    joined: dict[ast.AST, list[_Sighting]] = {}
-    for place, sightings in units.items():
+    joined: _Units = {}
+    for place, sites in units.items():
         around = [outer for outer in program.ancestors(place) if outer in units]
         outermost = around[-1] if around and around[-1] is not program.tree else place
-        joined.setdefault(outermost, []).extend(sightings)
+        joined.setdefault(outermost, {}).update(sites)
     return joined
 
 
 # ---------------------------------------------------------------------------- what was seen of them
 
 
-def _seen(program: Program) -> dict[ast.AST, _Seen]:
-    """By the place of a backward or a step, or of a call that leads to one: how much any run has seen of it.
+def _seen(program: Program) -> dict[ast.AST, Sighting]:
+    """By the place of a backward or a step, or of a call that leads to one: the most that a run saw of it.
 
     A backward that a framework makes is that of the method which returns the loss.
     """
-    seen: dict[ast.AST, _Seen] = {}
+    seen: dict[ast.AST, Sighting] = {}
     for entry in program.entry_points:
         cut_off = any(run.unfinished for run in entry.runs)
         for run in entry.runs:
@@ -224,13 +203,14 @@ def _seen(program: Program) -> dict[ast.AST, _Seen]:
                 if isinstance(event, Backward):
                     degree = _degree(event, takers)
                 elif isinstance(event, Step):
-                    degree = _Seen.STRANGER if event.optimizer.external else _Seen.ALL
+                    degree = Seen.STRANGER if event.optimizer.external else Seen.ALL
                 else:
                     continue
                 if cut_off or run.substituted:
-                    degree = _Seen.CUT_OFF if cut_off else _Seen.SUBSTITUTED
+                    degree = Seen.CUT_OFF if cut_off else Seen.SUBSTITUTED
                 for site in {event.site, *event.calls}:
-                    seen[site] = min(degree, seen.get(site, _Seen.NOTHING))
+                    if degree < seen.get(site, UNSEEN).degree:
+                        seen[site] = Sighting(degree, entry, event)
     return seen
 
 
@@ -243,148 +223,29 @@ def _takers(run: Run) -> dict[Backward, list[Step]]:
     return takers
 
 
-def _degree(event: Backward, takers: dict[Backward, list[Step]]) -> _Seen:
+def _degree(event: Backward, takers: dict[Backward, list[Step]]) -> Seen:
     if event.failure is not None or event.error_expected:
-        return _Seen.ALL
+        return Seen.ALL
     if not event.certain or not any(event.reached.values()):
-        return _Seen.BLIND
+        return Seen.BLIND
     steps = takers.get(event, ())
     if steps and all(step.optimizer.external for step in steps):
-        return _Seen.STRANGER
-    return _Seen.ALL
+        return Seen.STRANGER
+    return Seen.ALL
 
 
-# ---------------------------------------------------------------------------- what is said of them
-
-
-def _training_step(program: Program, place: ast.AST, sightings: list[_Sighting]) -> TrainingStep:
+def _training_step(program: Program, place: ast.AST, sites: Mapping[Site, Sighting]) -> TrainingStep:
     # What is differentiated comes first: a step that follows what is not known is not known either.
-    unseen = [one for one in sightings if one[1] is not _Seen.ALL] or sightings
-    site, degree = min(unseen, key=lambda one: (one[0].steps, -one[1], one[0].node.lineno))
-    kind, name = _kind(place), _name(program, place)
-    if degree is _Seen.ALL:
-        return TrainingStep(site.node.lineno, kind, name, Status.FOLLOWED)
-    reason, advice = _why_not(program, place, site, degree)
-    return TrainingStep(site.node.lineno, kind, name, Status.NOT_FOLLOWED, "", reason, advice)
-
-
-def _why_not(program: Program, place: ast.AST, site: _Site, degree: _Seen) -> tuple[str, str]:
-    """Why a place was not followed, and what a person can do about that."""
-    if not isinstance(site.node, ast.Call):
-        return "the framework calls backward", RUN_IT
-    name = _name(program, place)
-    match degree:
-        case _Seen.NOTHING:
-            return _why_not_reached(program, place, site)
-        case _Seen.CUT_OFF:
-            return _budget(program)
-        case _Seen.SUBSTITUTED:
-            return "weights are replaced by computed tensors, which gradfix does not follow", RUN_IT
-        case _Seen.STRANGER:
-            return (
-                "the optimizer comes from a caller that gradfix did not find",
-                f"call `{name}` in this file, or check where the script that calls it can be found",
-            )
-    return f"how {_loss(program, site.node)} is computed could not be followed", RUN_IT
-
-
-RUN_IT = "`gradfix run` looks at what really happens"
+    unseen = [site for site in sites if sites[site].degree is not Seen.ALL]
+    site = min(unseen or sites, key=lambda one: (one.steps, -sites[one].degree, one.node.lineno))
+    step = TrainingStep(site.node.lineno, _kind(place), name_of(program, place), Status.FOLLOWED)
+    if not unseen:
+        return step
+    reason, advice = why_not(program, place, site, sites[site])
+    return step._replace(status=Status.NOT_FOLLOWED, reason=reason, advice=advice)
 
 
 def _kind(place: ast.AST) -> Literal["function", "loop", "script"]:
     if isinstance(place, FUNCTIONS):
         return "function"
     return "loop" if isinstance(place, LOOPS) else "script"
-
-
-def _name(program: Program, place: ast.AST) -> str:
-    if isinstance(place, LOOPS):
-        return f"the loop at line {place.lineno}"
-    if not isinstance(place, FUNCTIONS):
-        return "the script"
-    names = [place.name]
-    names += [o.name for o in program.ancestors(place) if isinstance(o, (*FUNCTIONS, ast.ClassDef))]
-    return ".".join(reversed(names))
-
-
-def _short(program: Program, node: ast.expr) -> str:
-    text = " ".join(program.segment(node).split())
-    return f"`{text}`" if len(text) <= 50 else f"`{text[:47]}...`"
-
-
-def _loss(program: Program, call: ast.Call) -> str:
-    """What a call differentiates."""
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "backward" and not _of_torch(call.func):
-        return _short(program, call.func.value)
-    return _short(program, call.args[0]) if call.args else "the loss"
-
-
-def _of_torch(function: ast.Attribute) -> bool:
-    """Whether it is a function of ``torch.autograd``, which is given the loss."""
-    holder = function.value
-    return getattr(holder, "attr", getattr(holder, "id", None)) == "autograd"
-
-
-def _budget(program: Program) -> tuple[str, str]:
-    why = next((message for message in program.messages if "stopped" in message), "the analysis was cut off")
-    return why, RUN_IT
-
-
-def _why_not_reached(program: Program, place: ast.AST, site: _Site) -> tuple[str, str]:
-    """Why no run of the model came to a backward, and what a person can do."""
-    call = site.node
-    assert isinstance(call, ast.Call)
-    constant = next(_constant_conditions(program, call), None)
-    if constant is not None:
-        line, text = constant
-        return (
-            f"line {call.lineno} never runs: it is under `{text}` in line {line}, which never applies",
-            "give the constant the other value and check again",
-        )
-    if program.messages:
-        return _budget(program)
-    if isinstance(place, FUNCTIONS) and place not in _entered(program):
-        return (
-            "nothing that calls it was found",
-            "call it in this file, or from a script that imports it",
-        )
-    if site.steps and isinstance(call.func, ast.Attribute):
-        return f"which optimizer {_short(program, call.func.value)} is could not be followed", RUN_IT
-    return f"the analysis never reached {_short(program, call)}", RUN_IT
-
-
-def _entered(program: Program) -> set[ast.AST]:
-    """The functions that any run has gone into."""
-    return {definition for entry in program.entry_points for run in entry.runs for definition in run.entered}
-
-
-def _constant_conditions(program: Program, call: ast.Call) -> Iterator[tuple[int, str]]:
-    """The conditions around a call that a constant decides against it: their lines, and what they say."""
-    inner: ast.AST = call
-    for outer in program.ancestors(call):
-        if isinstance(outer, (ast.If, ast.While)):
-            value = _constant(program, outer.test)
-            if value is not None and value != (inner in outer.body) and inner is not outer.test:
-                kind = "if" if isinstance(outer, ast.If) else "while"
-                negated = "else of " if inner in outer.orelse else ""
-                yield outer.lineno, f"{negated}{kind} {' '.join(program.segment(outer.test).split())}"
-        inner = outer
-
-
-def _constant(program: Program, test: ast.expr) -> bool | None:
-    """Which way a condition goes for good: a constant, or a name that is bound once, to one."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        value = _constant(program, test.operand)
-        return None if value is None else not value
-    if isinstance(test, ast.Constant):
-        return bool(test.value)
-    if isinstance(test, ast.Name):
-        bound = [
-            node
-            for node in walk(program.tree)
-            if isinstance(node, ast.Name) and node.id == test.id and not isinstance(node.ctx, ast.Load)
-        ]
-        holder = program.parent(bound[0]) if len(bound) == 1 else None
-        if isinstance(holder, ast.Assign) and isinstance(holder.value, ast.Constant):
-            return bool(holder.value.value)
-    return None

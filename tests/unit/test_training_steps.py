@@ -11,11 +11,11 @@ import pytest
 from fakes import ROOT
 from typer.testing import CliRunner
 
-from gradfix.autograd.program import MANY_CALLS, analyze
+from gradfix.autograd.program import MANY_CALLS, Program, analyze
 from gradfix.autograd.training_steps import training_steps, unknown_functions
 from gradfix.cli.commands import app
 from gradfix.core.codemod import UnknownFunction
-from gradfix.core.coverage import Status, TrainingStep
+from gradfix.core.coverage import Coverage, Status, TrainingStep
 
 HEAD = "import torch\nfrom torch import nn\n\n"
 NET = f"{HEAD}net = nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
@@ -60,13 +60,38 @@ def test_of_what_was_followed_nothing_is_said(text: str) -> None:
             f"{NET}loss = unknown(torch.randn(3, 2))\nloss.backward()\n",
             "script",
             "the script",
-            "how `loss` is computed could not be followed",
+            "which parameters `unknown(torch.randn(3, 2))` in line 6 uses is not known",
         ),
         (
             f"{NET}for x in range(3):\n    losses = unknown(x)\n    losses['d'].backward()\n    opt.step()\n",
             "loop",
             "the loop at line 6",
-            "how `losses['d']` is computed could not be followed",
+            "which parameters `unknown(x)` in line 7 uses is not known",
+        ),
+        (
+            f"{HEAD}def train(net: nn.Module, opt: torch.optim.Optimizer):\n{TRAINS}",
+            "function",
+            "train",
+            "which parameters `net(torch.randn(3, 2))` in line 6 uses is not known: "
+            "`net` comes from a caller that gradfix did not find",
+        ),
+        (
+            f"{NET}def train(accelerator, loss):\n    accelerator.backward(loss)\n",
+            "function",
+            "train",
+            "how the loss of `accelerator.backward(loss)` is computed could not be followed",
+        ),
+        (
+            f"{NET}torch.autograd.grad(net(torch.ones(2)).sum(), unknown)",
+            "script",
+            "the script",
+            "what `unknown` in line 6 holds is not known",
+        ),
+        (
+            f"{NET}raise SystemExit\nfor _ in range(3):\n    net(torch.ones(2)).sum().backward()\n",
+            "loop",
+            "the loop at line 7",
+            "the analysis ended in line 6, which raises or exits as far as can be seen",
         ),
         (
             f"{NET}DEBUG = False\nif DEBUG:\n{TRAINS}",
@@ -97,7 +122,91 @@ def test_of_what_was_followed_nothing_is_said(text: str) -> None:
 def test_what_was_not_followed_is_named(text: str, kind: str, name: str, reason: str) -> None:
     (found,) = missed(text)
     assert (found.kind, found.name, found.reason) == (kind, name, reason)
-    assert "backward" in text.splitlines()[found.line - 1]
+    assert ("grad(" if "autograd" in text else "backward") in text.splitlines()[found.line - 1]
+
+
+STEPS_ONLY = "def finish():\n    opt.step()\n    opt.zero_grad()\n"
+CLOSURE = """\
+for x in range(3):
+    def closure():
+        opt.zero_grad()
+        loss = net(torch.ones(2)).mean()
+        loss.backward()
+        return loss
+    opt.step(closure)
+"""
+PENALTY = """\
+for x in range(3):
+    x = torch.randn(3, 2, requires_grad=True)
+    (slope,) = torch.autograd.grad(net(x).sum(), x, create_graph=True)
+    slope.norm().backward()
+    opt.step()
+"""
+LIGHTNING = """\
+import lightning as L
+
+class Model(L.LightningModule):
+    def training_step(self, batch, index):
+        return self.net(batch).mean()
+"""
+TRANSFORMERS = """\
+from transformers import Seq2SeqTrainer
+
+class Own(Seq2SeqTrainer):
+    def compute_loss(self, model, inputs):
+        return model(**inputs).loss
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"{NET}net(torch.ones(2)).mean().backward()\nenv.step()\nenv.step(1)\n", ["the script: followed"]),
+        (f"{NET}{STEPS_ONLY}finish()\n", ["finish: followed"]),
+        (f"{NET}{CLOSURE}", ["the loop at line 6: followed"]),
+        (f"{NET}{PENALTY}", ["the loop at line 6: followed"]),
+        (f"{NET}def one():\n{TRAINS}def two():\n{TRAINS}one()\ntwo()\n", ["one: followed", "two: followed"]),
+        (LIGHTNING, ["Model.training_step: not followed"]),
+        (
+            LIGHTNING.replace("return self.net(batch).mean()", "self.manual_backward(loss)"),
+            ["Model.training_step: not followed"],
+        ),
+        (TRANSFORMERS, ["Own.compute_loss: not followed"]),
+        (TRANSFORMERS.replace("from transformers", "from .trainers"), ["Own.compute_loss: not followed"]),
+        (TRANSFORMERS.replace("Seq2SeqTrainer", "object"), []),
+        (f"{NET}net(torch.ones(2))\n", []),
+    ],
+)
+def test_the_training_steps_are_counted(text: str, found: list[str]) -> None:
+    assert [f"{step.name}: {step.status}" for step in steps(text)] == found
+
+
+def test_a_step_of_no_known_optimizer_is_not_followed() -> None:
+    text = f"import elsewhere\n{NET}opt = elsewhere.make()\n{dedent(TRAINS)}"
+    (step,) = missed(text.replace("opt.", "opt['net']."))
+    assert (step.line, step.reason) == (12, "which optimizer `opt['net']` is could not be followed")
+
+
+def test_a_class_of_the_project_is_no_framework(tmp_path: Path) -> None:
+    (tmp_path / "trainers.py").write_text("class Seq2SeqTrainer:\n    pass\n")
+    text = TRANSFORMERS.replace("transformers", "trainers")
+    assert training_steps(analyze(ast.parse(text), text, tmp_path / "own.py")) == ()
+
+
+def test_where_the_analysis_fails_every_step_is_not_followed() -> None:
+    text = f"{NET}{dedent(TRAINS)}"
+    (step,) = training_steps(Program(ast.parse(text), text, Path("train.py")), "it failed")
+    assert (step.status, step.reason) == (Status.NOT_FOLLOWED, "it failed")
+
+
+def test_coverage_counts_what_is_followed_under_an_assumption() -> None:
+    step = TrainingStep(1, "script", "the script", Status.FOLLOWED)
+    given = [step._replace(status=status) for status in Status]
+    assert Coverage.of(given) == (1, 1, 1, 1)
+    assert Coverage.of(given).percent == 50
+    assert str(Coverage.of(given)) == "followed 2 of 4 training steps, 1 under an assumption, 1 not decided"
+    assert str(Coverage.of([step])) == "followed 1 of 1 training step"
+    assert (str(Coverage.of([])), Coverage.of([]).percent) == ("there are no training steps", 100)
 
 
 def test_a_budget_that_is_spent_is_told() -> None:
