@@ -261,6 +261,8 @@ class Run:
         """Unknown numbers by which a loop has made several iterations."""
         self.refused: list[ast.AST] = []
         """The ``guesses`` in force when an exception was raised, or the program ended, outermost first."""
+        self.ended_in: ast.stmt | None = None
+        """The statement that raised the last exception, or ended the program."""
         self.weight = 1
         self.calls_within = 0
         """How many calls were followed within the outermost function that is running and trains nothing."""
@@ -504,6 +506,7 @@ class Run:
     def turned_back(self) -> None:
         """The program raises or ends here: the last guess may be why."""
         self.refused = self.guesses.copy()
+        self.ended_in = self.statement
 
     # ------------------------------------------------------------------ tensors
 

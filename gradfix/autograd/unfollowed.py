@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import enum
+import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gradfix.autograd import imports
 from gradfix.autograd.graph import Backward, Node, Step
-from gradfix.autograd.program import EntryPoint, Program
+from gradfix.autograd.program import MODULE, EntryPoint, Program
 from gradfix.autograd.relevance import walk
 from gradfix.core.syntax import LOOPS
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 RUN_IT = "`gradfix run` looks at what really happens"
 
 
@@ -76,16 +79,17 @@ def name_of(program: Program, place: ast.AST) -> str:
     return ".".join(reversed(names))
 
 
-def _short(program: Program, node: ast.expr) -> str:
+def _short(program: Program, node: ast.expr | ast.stmt) -> str:
     text = " ".join(program.segment(node).split())
     return f"`{text}`" if len(text) <= 50 else f"`{text[:47]}...`"
 
 
 def _at(program: Program, node: ast.AST) -> str:
-    """A call, or whatever computes something, with its line."""
-    line = getattr(node, "lineno", 0)
-    where = f" in line {line}" if line > 0 else " in another module"
-    return (_short(program, node) if isinstance(node, ast.expr) else "what is computed") + where
+    """A call, or whatever computes something, with its place."""
+    assert isinstance(node, (ast.expr, ast.stmt))
+    path, line = imports.place_of(node.lineno) or ("", node.lineno)
+    where = f" of {os.path.basename(path)}" if path else ""
+    return f"{_short(program, node)} in line {line}{where}"
 
 
 def _call_it(program: Program, place: ast.AST) -> str:
@@ -106,17 +110,34 @@ def _why_blind(
     if not event.certain and event.roots and inputs is not None:
         return f"what {_at(program, inputs)} holds is not known", RUN_IT
     nodes = sorted(event.visited, key=lambda node: node.serial)
+    unknown = next(filter(_is_unknown, nodes), None)
     doubtful = [node for node in nodes if not event.visited[node]]
-    unknown = next(filter(_is_unknown, [*doubtful[-1:], *nodes]), None)
-    if doubtful and unknown is not doubtful[-1]:
-        return f"whether {loss} depends on {_at(program, doubtful[-1].site)} is not certain", RUN_IT
-    if unknown is None:
-        return f"how {loss} is computed could not be followed", RUN_IT
-    reason = f"which parameters {_at(program, unknown.site)} uses is not known"
-    handed = _parameter_called(unknown.site, place)
-    if handed is not None and entry is not None and entry.node is place:
+    if unknown is not None:
+        handed = _parameter_called(unknown.site, place)
+        reason = f"which parameters {_at(program, unknown.site)} uses is not known"
+        if handed is None or entry is None or entry.node is not place:
+            return reason, RUN_IT
         return f"{reason}: `{handed}` comes from a caller that gradfix did not find", _call_it(program, place)
-    return reason, RUN_IT
+    if doubtful:
+        return f"whether {loss} depends on {_at(program, doubtful[-1].site)} is not certain", RUN_IT
+    made = _assigned(event, place)
+    return f"how {loss} is computed{made} could not be followed", RUN_IT
+
+
+def _assigned(event: Backward, place: ast.AST) -> str:
+    """The line in which a variable that is differentiated was assigned last."""
+    (loss, *_) = event.receivers or [None]
+    if not isinstance(loss, ast.Name):
+        return ""
+    before = [
+        node.lineno
+        for node in walk(place)
+        if isinstance(node, ast.Name)
+        and node.id == loss.id
+        and isinstance(node.ctx, ast.Store)
+        and node.lineno < getattr(event.site, "lineno", 0)
+    ]
+    return f" in line {max(before)}" if before else ""
 
 
 def _loss(program: Program, event: Backward) -> str:
@@ -159,7 +180,12 @@ def _parameter_called(site: ast.AST, place: ast.AST) -> str | None:
 
 
 def _budget(program: Program) -> str:
-    return next((message for message in program.messages if "stopped" in message), "the analysis was cut off")
+    return next(filter(_is_budget, program.messages), "the analysis was cut off")
+
+
+def _is_budget(message: str, *names: str) -> bool:
+    """Whether a message tells that an analysis was cut off, of one of these names, if any is given."""
+    return "stopped" in message and (not names or any(f" {name} stopped" in message for name in names))
 
 
 def _why_not_reached(program: Program, place: ast.AST, call: ast.Call, steps: bool) -> tuple[str, str]:
@@ -171,25 +197,51 @@ def _why_not_reached(program: Program, place: ast.AST, call: ast.Call, steps: bo
             f"line {call.lineno} never runs: it is under `{text}` in line {line}, which never applies",
             "give the constant the other value and check again",
         )
-    if program.messages:
-        return _budget(program), RUN_IT
+    names = ("it", "the scripts that import it", MODULE, getattr(place, "name", MODULE))
+    cut_off = next((one for one in program.messages if _is_budget(one, *names)), None)
+    if cut_off is not None:
+        return cut_off, RUN_IT
     entered = {found for entry in program.entry_points for run in entry.runs for found in run.entered}
     if isinstance(place, FUNCTIONS) and place not in entered:
         return "nothing that calls it was found", "call it in this file, or from a script that imports it"
+    assert isinstance(call.func, (ast.Attribute, ast.Name))
     if steps and isinstance(call.func, ast.Attribute):
         return f"which optimizer {_short(program, call.func.value)} is could not be followed", RUN_IT
     ended = _ended_before(program, place)
     if ended is not None:
         return f"the analysis ended in line {ended}, which raises or exits as far as can be seen", RUN_IT
-    return f"the analysis never reached {_short(program, call)}", RUN_IT
+    return (
+        f"the analysis saw nothing that {_short(program, call)} differentiates{_under(program, call)}",
+        RUN_IT,
+    )
+
+
+def _under(program: Program, call: ast.Call) -> str:
+    """The condition that a call is under, or behind, in its function."""
+    inner: ast.AST = call
+    for outer in program.ancestors(call):
+        if isinstance(outer, ast.If) and inner is not outer.test:
+            return f"; it is under `{_head(program, outer)}` in line {outer.lineno}"
+        body = getattr(outer, "body", [])
+        if inner in body:
+            for before in reversed(body[: body.index(inner)]):
+                if isinstance(before, ast.If) and isinstance(before.body[-1], LEAVING):
+                    return f"; `{_head(program, before)}` in line {before.lineno} may leave before"
+        if isinstance(outer, FUNCTIONS):
+            break
+        inner = outer
+    return ""
+
+
+def _head(program: Program, condition: ast.If) -> str:
+    return f"if {_short(program, condition.test).strip('`')}"
 
 
 def _ended_before(program: Program, place: ast.AST) -> int | None:
     """The line that ends every run which could have come to a place, if one does."""
-    runs = [
-        run for entry in program.entry_points if entry.node in (place, program.tree) for run in entry.runs
-    ]
-    lines = {getattr(run.statement, "lineno", 0) for run in runs if run.raised}
+    entries = [entry for entry in program.entry_points if entry.node in (place, program.tree)]
+    runs = [run for entry in entries for run in entry.runs]
+    lines = {getattr(run.ended_in, "lineno", 0) for run in runs if run.raised}
     return min(lines) if runs and all(run.raised for run in runs) and min(lines) > 0 else None
 
 
