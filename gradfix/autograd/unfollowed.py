@@ -126,7 +126,7 @@ def _why_blind(
 
 def _assigned(event: Backward, place: ast.AST) -> str:
     """The line in which a variable that is differentiated was assigned last."""
-    (loss, *_) = event.receivers or [None]
+    loss = event.receivers[0] if event.receivers else None
     if not isinstance(loss, ast.Name):
         return ""
     before = [
