@@ -16,7 +16,7 @@ from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import is_differentiation, walk
 from gradfix.autograd.run import Run
-from gradfix.autograd.unfollowed import FUNCTIONS, UNSEEN, Seen, Sighting, Site, name_of, why_not
+from gradfix.autograd.unfollowed import FUNCTIONS, UNSEEN, Seen, Sighting, Site, name_of, why_not, written
 from gradfix.core.codemod import UnknownFunction
 from gradfix.core.coverage import Status, TrainingStep
 from gradfix.core.syntax import LOOPS, last_name
@@ -82,11 +82,11 @@ def _sites(program: Program, seen: Container[ast.AST]) -> Iterator[Site]:
                 if node.func.attr == "step":
                     steps.append(node)
                 elif node.func.attr == "zero_grad":
-                    optimizers.add(_written(node.func.value))
+                    optimizers.add(written(node.func.value))
                 elif node.func.attr in ("scale", "unscale_"):
-                    scalers.add(_written(node.func.value))
+                    scalers.add(written(node.func.value))
         elif isinstance(node, ast.Assign) and _is_given_parameters(node.value):
-            optimizers.update(map(_written, node.targets))
+            optimizers.update(map(written, node.targets))
         elif isinstance(node, ast.ClassDef):
             classes.append(node)
         elif isinstance(node, FUNCTIONS):
@@ -94,7 +94,7 @@ def _sites(program: Program, seen: Container[ast.AST]) -> Iterator[Site]:
     yield from map(Site, differentiating)
     for call in steps:
         assert isinstance(call.func, ast.Attribute)
-        stepped = _written(call.func.value)
+        stepped = written(call.func.value)
         if (
             call in seen
             or (stepped in optimizers and _may_be_closure(call.args, functions))
@@ -103,18 +103,6 @@ def _sites(program: Program, seen: Container[ast.AST]) -> Iterator[Site]:
             yield Site(call, steps=True)
     for cls in classes:
         yield from map(Site, _run_by_framework(program, cls, differentiating))
-
-
-def _written(expression: ast.expr) -> str:
-    """A variable, an attribute or an item, by its text; items of one container are alike."""
-    match expression:
-        case ast.Name():
-            return expression.id
-        case ast.Attribute():
-            return f"{_written(expression.value)}.{expression.attr}"
-        case ast.Subscript():
-            return f"{_written(expression.value)}[]"
-    return "?"
 
 
 def _is_given_parameters(value: ast.expr) -> bool:
@@ -148,7 +136,7 @@ def _is_foreign(program: Program, base: ast.expr, ending: str) -> bool:
     """Whether a class is imported from outside of the project, and its name ends so."""
     if not last_name(base).endswith(ending):
         return False
-    root = _written(base).split(".")[0]
+    root = written(base).split(".")[0]
     for node in program.tree.body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
@@ -200,8 +188,10 @@ def _seen(program: Program) -> dict[ast.AST, Sighting]:
         for run in entry.runs:
             takers = _takers(run)
             for event in run.events:
+                why: Backward | Step | None = event if isinstance(event, (Backward, Step)) else None
                 if isinstance(event, Backward):
                     degree = _degree(event, takers)
+                    why = takers[event][0] if degree is Seen.STRANGER else event
                 elif isinstance(event, Step):
                     degree = Seen.STRANGER if event.optimizer.external else Seen.ALL
                 else:
@@ -210,7 +200,7 @@ def _seen(program: Program) -> dict[ast.AST, Sighting]:
                     degree = Seen.CUT_OFF if cut_off else Seen.SUBSTITUTED
                 for site in {event.site, *event.calls}:
                     if degree < seen.get(site, UNSEEN).degree:
-                        seen[site] = Sighting(degree, entry, event)
+                        seen[site] = Sighting(degree, entry, why)
     return seen
 
 

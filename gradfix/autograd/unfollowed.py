@@ -61,11 +61,10 @@ def why_not(program: Program, place: ast.AST, site: Site, sighting: Sighting) ->
             return _budget(program), RUN_IT
         case Seen.SUBSTITUTED:
             return "weights are replaced by computed tensors, which gradfix does not follow", RUN_IT
-        case Seen.STRANGER:
-            return "the optimizer comes from a caller that gradfix did not find", _call_it(program, place)
     if isinstance(sighting.event, Backward):
         return _why_blind(program, place, sighting.event, sighting.entry)
-    return "what it does could not be followed", RUN_IT
+    assert sighting.event is not None
+    return _why_stranger(program, place, sighting.event, sighting.entry)
 
 
 def name_of(program: Program, place: ast.AST) -> str:
@@ -92,13 +91,17 @@ def _at(program: Program, node: ast.AST) -> str:
     return f"{_short(program, node)} in line {line}{where}"
 
 
-def _call_it(program: Program, place: ast.AST) -> str:
-    return (
-        f"call `{name_of(program, place)}` in this file, or check where the script that calls it can be found"
-    )
-
-
 # ---------------------------------------------------------------------------- what was not understood
+
+
+def _why_stranger(program: Program, place: ast.AST, event: Step, entry: EntryPoint | None) -> tuple[str, str]:
+    """Why it is not known what an optimizer owns."""
+    call = event.site
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.lineno <= 0:
+        return f"what the optimizer `{event.optimizer.label}` owns is not known", RUN_IT
+    stepped = call.args[0] if event.scaler is not None and call.args else call.func.value
+    origin, advice = _origin(program, place, stepped, entry)
+    return f"what the optimizer {_short(program, stepped)} owns is not known{origin}", advice
 
 
 def _why_blind(
@@ -106,28 +109,36 @@ def _why_blind(
 ) -> tuple[str, str]:
     """Why it is not known which parameters something that is differentiated leads to."""
     loss = _loss(program, event)
-    inputs = _inputs(event.site)
-    if not event.certain and event.roots and inputs is not None:
+    inputs = _inputs(event)
+    if inputs is not None and event.roots and not event.certain:
         return f"what {_at(program, inputs)} holds is not known", RUN_IT
+    if inputs is not None and event.roots and not event.visited:
+        return f"no way from {loss} to {_at(program, inputs)} was seen", RUN_IT
     nodes = sorted(event.visited, key=lambda node: node.serial)
     unknown = next(filter(_is_unknown, nodes), None)
-    doubtful = [node for node in nodes if not event.visited[node]]
     if unknown is not None:
-        handed = _parameter_called(unknown.site, place)
-        reason = f"which parameters {_at(program, unknown.site)} uses is not known"
-        if handed is None or entry is None or entry.node is not place:
-            return reason, RUN_IT
-        return f"{reason}: `{handed}` comes from a caller that gradfix did not find", _call_it(program, place)
+        return _why_unknown(program, place, unknown, entry)
+    doubtful = [node for node in nodes if not event.visited[node]]
     if doubtful:
         return f"whether {loss} depends on {_at(program, doubtful[-1].site)} is not certain", RUN_IT
-    made = _assigned(event, place)
-    return f"how {loss} is computed{made} could not be followed", RUN_IT
+    return f"how {loss} is computed{_assigned(event, place)} could not be followed", RUN_IT
+
+
+def _why_unknown(program: Program, place: ast.AST, node: Node, entry: EntryPoint | None) -> tuple[str, str]:
+    """What is not known of a call that has left a graph, and where what is called comes from."""
+    at = _at(program, node.site)
+    network = node.opaque or node.leaves
+    reason = f"which parameters {at} uses is not known" if network else f"what {at} computes is not known"
+    if node.site.lineno <= 0 or not isinstance(node.site, ast.expr):  # type: ignore[attr-defined]
+        return reason, RUN_IT
+    origin, advice = _origin(program, place, node.site, entry)
+    return reason + origin, advice
 
 
 def _assigned(event: Backward, place: ast.AST) -> str:
     """The line in which a variable that is differentiated was assigned last."""
     loss = event.receivers[0] if event.receivers else None
-    if not isinstance(loss, ast.Name):
+    if not isinstance(loss, ast.Name) or _may_be_argument(event):
         return ""
     before = [
         node.lineno
@@ -142,20 +153,26 @@ def _assigned(event: Backward, place: ast.AST) -> str:
 
 def _loss(program: Program, event: Backward) -> str:
     """What is differentiated; where that may be the object or the argument of a method, the whole call."""
-    call = event.site
-    if isinstance(call, ast.Call) and call.args and isinstance(call.func, ast.Attribute):
-        if event.receivers[:1] == [call.func.value]:
-            return f"the loss of {_short(program, call)}"
+    if _may_be_argument(event):
+        assert isinstance(event.site, ast.Call)
+        return f"the loss of {_short(program, event.site)}"
     return _short(program, event.receivers[0]) if event.receivers else "the loss"
 
 
-def _inputs(site: ast.AST) -> ast.expr | None:
-    """What a call of ``autograd.grad``, or ``backward(inputs=...)``, differentiates with respect to."""
-    if not isinstance(site, ast.Call):
+def _may_be_argument(event: Backward) -> bool:
+    """Whether the loss may be what a method is given, and not its object: ``engine.backward(loss)``."""
+    call = event.site
+    if not isinstance(call, ast.Call) or not call.args or not isinstance(call.func, ast.Attribute):
+        return False
+    return event.receivers[:1] == [call.func.value]
+
+
+def _inputs(event: Backward) -> ast.expr | None:
+    """What a call of ``autograd.grad`` differentiates with respect to."""
+    if event.accumulates or not isinstance(event.site, ast.Call):
         return None
-    named = (keyword.value for keyword in site.keywords if keyword.arg == "inputs")
-    takes = getattr(site.func, "attr", getattr(site.func, "id", None)) == "grad" and len(site.args) > 1
-    return next(named, site.args[1] if takes else None)
+    named = (keyword.value for keyword in event.site.keywords if keyword.arg == "inputs")
+    return next(named, event.site.args[1] if len(event.site.args) > 1 else None)
 
 
 def _is_unknown(node: Node) -> bool:
@@ -165,15 +182,59 @@ def _is_unknown(node: Node) -> bool:
     return any(not sure or leaf.requires is None for leaf, sure, _ in node.leaves)
 
 
-def _parameter_called(site: ast.AST, place: ast.AST) -> str | None:
-    """The parameter of a function that a call within it starts from: ``model`` in ``model.net(x)``."""
-    if not isinstance(place, FUNCTIONS):
-        return None
-    at = site.func if isinstance(site, ast.Call) else site
-    while isinstance(at, (ast.Attribute, ast.Subscript)):
-        at = at.value
-    arguments = (*place.args.posonlyargs, *place.args.args, *place.args.kwonlyargs)
-    return next((one.arg for one in arguments if isinstance(at, ast.Name) and one.arg == at.id), None)
+def written(expression: ast.AST) -> str:
+    """A variable, an attribute or an item, by its text; items of one container are alike."""
+    match expression:
+        case ast.Name():
+            return expression.id
+        case ast.Attribute():
+            return f"{written(expression.value)}.{expression.attr}"
+        case ast.Subscript():
+            return f"{written(expression.value)}[]"
+    return "?"
+
+
+def _origin(program: Program, place: ast.AST, used: ast.expr, entry: EntryPoint | None) -> tuple[str, str]:
+    """Where something that is not known comes from, as far as the file says, and what a person can do."""
+    while isinstance(used, (ast.Call, ast.Subscript)):
+        used = used.func if isinstance(used, ast.Call) else used.value
+    while isinstance(used, ast.Attribute) and not isinstance(used.value, ast.Name):
+        used = used.value
+    holder = used.value if isinstance(used, ast.Attribute) else used
+    begun = entry is not None and entry.node is place
+    if begun and _is_parameter(program, place, holder) and getattr(holder, "id", "") != "self":
+        return _by_caller(program, place, holder)
+    around = place if isinstance(used, ast.Name) and isinstance(place, FUNCTIONS) else program.tree
+    made = [
+        node
+        for node in walk(around)
+        if isinstance(node, ast.Assign)
+        and not isinstance(node.value, ast.Constant)
+        and any(written(target) == written(used) for target in node.targets)
+    ]
+    if len(made) != 1:
+        return "", RUN_IT
+    value = made[0].value
+    if begun and _is_parameter(program, made[0], value):
+        return _by_caller(program, place, value)
+    return (
+        f": {_short(program, used)} is made by {_at(program, value)}" if isinstance(value, ast.Call) else ""
+    ), RUN_IT
+
+
+def _is_parameter(program: Program, place: ast.AST, expression: ast.expr) -> bool:
+    """Whether an expression at a place is a parameter of the function that it stands in."""
+    function = next((one for one in (place, *program.ancestors(place)) if isinstance(one, FUNCTIONS)), None)
+    if function is None or not isinstance(expression, ast.Name):
+        return False
+    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    return any(one.arg == expression.id for one in arguments)
+
+
+def _by_caller(program: Program, place: ast.AST, parameter: ast.expr) -> tuple[str, str]:
+    name, function = written(parameter), name_of(program, place)
+    advice = f"call `{function}` in this file, or in a script in its folder or above that imports it"
+    return f": `{name}` comes from a caller that gradfix did not find", advice
 
 
 # ---------------------------------------------------------------------------- what was not reached
@@ -203,17 +264,18 @@ def _why_not_reached(program: Program, place: ast.AST, call: ast.Call, steps: bo
         return cut_off, RUN_IT
     entered = {found for entry in program.entry_points for run in entry.runs for found in run.entered}
     if isinstance(place, FUNCTIONS) and place not in entered:
-        return "nothing that calls it was found", "call it in this file, or from a script that imports it"
-    assert isinstance(call.func, (ast.Attribute, ast.Name))
-    if steps and isinstance(call.func, ast.Attribute):
-        return f"which optimizer {_short(program, call.func.value)} is could not be followed", RUN_IT
+        advice = f"call `{place.name}` in this file, or in a script in its folder or above that imports it"
+        return "nothing that calls it was found", advice
+    if isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", None) == "self":
+        return f"what {_short(program, call)} does was not seen", RUN_IT
     ended = _ended_before(program, place)
     if ended is not None:
         return f"the analysis ended in line {ended}, which raises or exits as far as can be seen", RUN_IT
-    return (
-        f"the analysis saw nothing that {_short(program, call)} differentiates{_under(program, call)}",
-        RUN_IT,
-    )
+    if steps and isinstance(call.func, ast.Attribute):
+        made, _ = _origin(program, place, call.func.value, None)
+        return f"no step of an optimizer was seen at {_short(program, call)}{made}", RUN_IT
+    nothing = f"nothing was seen to be differentiated by {_short(program, call)}"
+    return nothing + _under(program, call), RUN_IT
 
 
 def _under(program: Program, call: ast.Call) -> str:

@@ -32,7 +32,7 @@ def train(net, opt, batches):
 """
 UNKNOWN = "which parameters `net(x)` in line 4 uses is not known"
 REASON = f"{UNKNOWN}: `net` comes from a caller that gradfix did not find"
-ADVICE = "call `train` in this file, or check where the script that calls it can be found"
+ADVICE = "call `train` in this file, or in a script in its folder or above that imports it"
 FRAMEWORK = """\
 import lightning as L
 

@@ -115,7 +115,28 @@ def test_of_what_was_followed_nothing_is_said(text: str) -> None:
             f"{HEAD}net = nn.Linear(2, 1)\n\n\nclass Trainer:\n    def fit(self, opt):\n{indented(TRAINS)}",
             "function",
             "Trainer.fit",
-            "the optimizer comes from a caller that gradfix did not find",
+            "what the optimizer `opt` owns is not known: `opt` comes from a caller that gradfix did not find",
+        ),
+        (
+            f"from elsewhere import build\n{HEAD}net = nn.Linear(2, 1)\nopt = build(net)\n{dedent(TRAINS)}",
+            "loop",
+            "the loop at line 7",
+            "what the optimizer `opt` owns is not known: `opt` is made by `build(net)` in line 6",
+        ),
+        (
+            f"from elsewhere import build\n{NET}other = build()\nother(torch.ones(2)).mean().backward()\n",
+            "script",
+            "the script",
+            "which parameters `other(torch.ones(2))` in line 8 uses is not known: "
+            "`other` is made by `build()` in line 7",
+        ),
+        (
+            f"{HEAD}class Trainer:\n    def __init__(self, model):\n        self.model = model\n"
+            "    def fit(self, x):\n        self.model(x).mean().backward()\n",
+            "function",
+            "Trainer.fit",
+            "which parameters `self.model(x)` in line 8 uses is not known: "
+            "`model` comes from a caller that gradfix did not find",
         ),
     ],
 )
@@ -184,7 +205,7 @@ def test_the_training_steps_are_counted(text: str, found: list[str]) -> None:
 def test_a_step_of_no_known_optimizer_is_not_followed() -> None:
     text = f"import elsewhere\n{NET}opt = elsewhere.make()\n{dedent(TRAINS)}"
     (step,) = missed(text.replace("opt.", "opt['net']."))
-    assert (step.line, step.reason) == (12, "which optimizer `opt['net']` is could not be followed")
+    assert (step.line, step.reason) == (12, "no step of an optimizer was seen at `opt['net'].step()`")
 
 
 def test_a_class_of_the_project_is_no_framework(tmp_path: Path) -> None:
