@@ -15,6 +15,8 @@ from gradfix.autograd.relevance import walk
 from gradfix.core.syntax import LOOPS
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+WHOLE = ("it", "the scripts that import it", MODULE)
+"""What messages call the analyses that may come to any place."""
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 RUN_IT = "`gradfix run` looks at what really happens"
 
@@ -115,9 +117,10 @@ def _why_blind(
     if inputs is not None and event.roots and not event.visited:
         return f"no way from {loss} to {_at(program, inputs)} was seen", RUN_IT
     nodes = sorted(event.visited, key=lambda node: node.serial)
-    unknown = next(filter(_is_unknown, nodes), None)
-    if unknown is not None:
-        return _why_unknown(program, place, unknown, entry)
+    reasons = [_why_unknown(program, place, node, entry) for node in nodes if _is_unknown(node)]
+    if reasons:
+        # What a person can do something about comes first, then what the file tells the origin of.
+        return min(reasons, key=lambda one: (one[1] == RUN_IT, ": " not in one[0]))
     doubtful = [node for node in nodes if not event.visited[node]]
     if doubtful:
         return f"whether {loss} depends on {_at(program, doubtful[-1].site)} is not certain", RUN_IT
@@ -233,6 +236,9 @@ def _is_parameter(program: Program, place: ast.AST, expression: ast.expr) -> boo
 
 def _by_caller(program: Program, place: ast.AST, parameter: ast.expr) -> tuple[str, str]:
     name, function = written(parameter), name_of(program, place)
+    cut_off = next((one for one in program.messages if _is_budget(one, *WHOLE)), None)
+    if cut_off is not None:
+        return f": `{name}` comes from a caller, and {cut_off}", RUN_IT
     advice = f"call `{function}` in this file, or in a script in its folder or above that imports it"
     return f": `{name}` comes from a caller that gradfix did not find", advice
 
@@ -258,7 +264,7 @@ def _why_not_reached(program: Program, place: ast.AST, call: ast.Call, steps: bo
             f"line {call.lineno} never runs: it is under `{text}` in line {line}, which never applies",
             "give the constant the other value and check again",
         )
-    names = ("it", "the scripts that import it", MODULE, getattr(place, "name", MODULE))
+    names = (*WHOLE, getattr(place, "name", MODULE))
     cut_off = next((one for one in program.messages if _is_budget(one, *names)), None)
     if cut_off is not None:
         return cut_off, RUN_IT
