@@ -12,7 +12,7 @@ from gradfix.autograd import imports
 from gradfix.autograd.graph import Backward, Node, Step
 from gradfix.autograd.program import MODULE, EntryPoint, Program
 from gradfix.autograd.relevance import walk
-from gradfix.core.syntax import LOOPS
+from gradfix.core.syntax import LOOPS, last_name
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 WHOLE = ("it", "the scripts that import it", MODULE)
@@ -235,12 +235,36 @@ def _is_parameter(program: Program, place: ast.AST, expression: ast.expr) -> boo
 
 
 def _by_caller(program: Program, place: ast.AST, parameter: ast.expr) -> tuple[str, str]:
-    name, function = written(parameter), name_of(program, place)
+    """That something is given by a caller, and what has kept that from being followed."""
+    name = written(parameter)
     cut_off = next((one for one in program.messages if _is_budget(one, *WHOLE)), None)
     if cut_off is not None:
         return f": `{name}` comes from a caller, and {cut_off}", RUN_IT
-    advice = f"call `{function}` in this file, or in a script in its folder or above that imports it"
-    return f": `{name}` comes from a caller that gradfix did not find", advice
+    call = _call_of(program, place)
+    if call is not None:
+        return f": `{name}` comes from the call in line {call.lineno}, which was not followed", _start(
+            program, call
+        )
+    return f": `{name}` comes from a caller that gradfix did not find", _start(program, place)
+
+
+def _call_of(program: Program, place: ast.AST) -> ast.Call | None:
+    """The first call in the file of what has the name of a function."""
+    calls = (
+        node
+        for node in walk(program.tree)
+        if isinstance(node, ast.Call) and last_name(node) == getattr(place, "name", None)
+    )
+    return min(calls, key=lambda call: call.lineno, default=None)
+
+
+def _start(program: Program, node: ast.AST) -> str:
+    """What a person can do about a function that nobody calls: that which holds a node."""
+    function = next((one for one in (node, *program.ancestors(node)) if isinstance(one, FUNCTIONS)), None)
+    if function is None:
+        return RUN_IT
+    name = name_of(program, function)
+    return f"call `{name}` in this file, or in a script in its folder or above that imports it"
 
 
 # ---------------------------------------------------------------------------- what was not reached
@@ -270,8 +294,10 @@ def _why_not_reached(program: Program, place: ast.AST, call: ast.Call, steps: bo
         return cut_off, RUN_IT
     entered = {found for entry in program.entry_points for run in entry.runs for found in run.entered}
     if isinstance(place, FUNCTIONS) and place not in entered:
-        advice = f"call `{place.name}` in this file, or in a script in its folder or above that imports it"
-        return "nothing that calls it was found", advice
+        known = _call_of(program, place)
+        if known is not None:
+            return f"the call of it in line {known.lineno} was not come to", _start(program, known)
+        return "nothing that calls it was found", _start(program, place)
     if isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", None) == "self":
         return f"what {_short(program, call)} does was not seen", RUN_IT
     ended = _ended_before(program, place)

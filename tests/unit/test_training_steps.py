@@ -76,6 +76,13 @@ def test_of_what_was_followed_nothing_is_said(text: str) -> None:
             "`net` comes from a caller that gradfix did not find",
         ),
         (
+            f"{HEAD}def train(net, opt):\n{TRAINS}if False:\n    train(1, 2)\n",
+            "function",
+            "train",
+            "which parameters `net(torch.randn(3, 2))` in line 6 uses is not known: "
+            "`net` comes from the call in line 11, which was not followed",
+        ),
+        (
             f"{NET}def train(accelerator, loss):\n    accelerator.backward(loss)\n",
             "function",
             "train",
