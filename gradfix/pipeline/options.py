@@ -34,6 +34,8 @@ class RequestedOptions:
     unsafe_fixes: bool = False
     min_severity: Severity | None = None
     """Findings that are less bad are not reported."""
+    certain: bool = False
+    """Whether only what is a mistake whoever calls the code is reported."""
     way: Way | None = None
     """The way to repair findings that can be repaired in several."""
     compare: bool = False
@@ -83,6 +85,7 @@ class Options:
     """The configuration; that of the files' common folder where each has its own."""
     unsafe_fixes: bool = False
     min_severity: Severity = Severity.WARNING
+    certain: bool = False
     """Findings that are less bad are not reported; a fix is held against all of them."""
     way: Way | None = None
     """The way to repair findings that can be repaired in several; ``None`` for the default of each."""
@@ -205,6 +208,7 @@ def _combined(
         min_severity=Severity.INFO
         if requested.gan_order
         else requested.min_severity or settings.min_severity,
+        certain=requested.certain,
         way=requested.way,
         compare=requested.compare,
         interpreter=interpreter,

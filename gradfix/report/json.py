@@ -264,6 +264,7 @@ def _finding(path: str, places: _Places, reported: Reported) -> FindingData:
         "fix": _fix(places, reported),
         "url": addresses.of_codemod(finding.code),
         "severity": finding.severity,
+        "assumption": finding.assumption or None,
         "ways": list(finding.available_ways),
         "effect": None if reported.fix is None else reported.fix.effect,
         "notes": [
@@ -304,6 +305,7 @@ def _problem(problem: Problem, *, in_file: bool = False) -> FindingData:
         "fix": None,
         "url": None,
         "severity": Severity.ERROR,
+        "assumption": None,
         "ways": [],
         "effect": None,
         "notes": [],

@@ -65,6 +65,8 @@ def make_schedule(run: Run, call: Call, last: Value | None = None) -> Value | No
     It begins with its first value if the ``last`` epoch, where it is given, is -1.
     """
     optimizer = call.argument("optimizer", 0)
+    if run.symbols is not None and optimizer is not None:
+        run.symbols.note_stepped(optimizer)
     if not isinstance(optimizer, Optimizer):
         return None
     if last is None and "last_epoch" in call.keywords:

@@ -88,8 +88,9 @@ def _unknown_attribute(run: Run, value: Unknown, name: str, node: ast.AST) -> Va
     child = run.part_of(value, name)
     if value.graphless and (name in TENSOR_DATA or operators.attribute(name) is not None):
         child.graphless, child.lost = True, value.lost
-    value.attributes[name] = child
-    return child
+    known = child if run.symbols is None else run.symbols.part(value, child, name, node)
+    value.attributes[name] = known
+    return known
 
 
 @attributes_of(Class)
@@ -185,9 +186,11 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
         run.missed.add((value.cls.name, name))
     if run.scenario.other and (unbound.missing_attribute(value, name) or _made_at_first(run, value, name)):
         raise Impossible
-    fresh = Unknown(name)
+    fresh: Value = Unknown(name)
     if isinstance(value, Module):
         fresh.owner = value
+    elif run.symbols is not None and value.cls is not None:
+        fresh = run.symbols.introduce(fresh, (value.cls.node, name), f"self.{name}", node)
     value.attributes[name] = fresh
     return fresh
 

@@ -153,6 +153,8 @@ def _unknown_item(
         if known is None:
             known = Unknown(value.label + name, None, value)
             known.graphless, known.lost = value.graphless, value.lost
+            if run.symbols is not None:
+                known = run.symbols.part(value, known, name, site or expression)
             value.attributes[name] = known
         return known
     if value.node is not None:

@@ -558,6 +558,8 @@ def unknown(
     result = Unknown(label)
     result.made = True
     if not carrying or run.grad_enabled is False:
+        if run.symbols is not None and not run.symbolic:
+            return run.symbols.returned(result, site, [value for value, _ in (*args, *keywords.values())])
         return result
     node, requires, _ = record(run, label, site, [operands], None, certain and carrying == 1)
     if base is not None:

@@ -76,6 +76,8 @@ def _call_unknown(run: Run, value: Unknown, call: Call) -> Value:
         may_carry(run, result, call.site)
         if result.node is not None:
             result.node.opaque = not value.stateless()
+    if run.symbols is not None:
+        run.symbols.note(value, call, "", result)
     return result
 
 
@@ -96,6 +98,10 @@ def _method_of_unknown(run: Run, value: Unknown, call: Call) -> Value:
     result = _by_its_role(run, value, call)
     if result is None:
         result = inherent_method(run, value, call)
+    if run.symbols is not None:
+        run.symbols.note(value, call, call.name, result)
+        if call.name in ("step", "unscale_") and call.args:
+            run.symbols.note_stepped(call.args[0][0])
     return made_by(result, value, call.args)
 
 
@@ -122,6 +128,8 @@ def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
         return _call_unknown_module(run, value, owner.rest, call)
     if call.discarded and _observed(value, call):
         return Unknown(value.label)
+    if run.symbols is not None and run.symbols.makes(call.site):
+        return unknown(run, call.args, call.keywords, call.site, value.label)
     _hand_over(run, value, call)
     handed = None if call.discarded or run.loops else _handed(call.args)
     if (call.discarded and not _only_reads(value, call.args)) or suspicious(value.label, handed is not None):
