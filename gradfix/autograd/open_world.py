@@ -16,6 +16,7 @@ worlds, with what they have in common as its assumption.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -83,15 +84,18 @@ def roles_in(run: Run) -> dict[Key, Role]:
             roles[key] = Role.OPTIMIZER
         elif _is_network(of, differentiated):
             roles[key] = Role.NETWORK
-    if Role.OPTIMIZER not in roles.values() and not run.optimizers:
-        stepped = [key for key, of in uses.items() if any(_steps(use) for use in of)]
-        # A schedule is stepped as well, and never before the first optimizer.
-        roles.update(dict.fromkeys(stepped[:1], Role.OPTIMIZER))
+    roles.update(dict.fromkeys(_only_stepped(run), Role.OPTIMIZER))
     return roles
 
 
-def _steps(use: Use) -> bool:
-    return use.method == "step" and use.plain
+def _only_stepped(run: Run) -> Iterator[Key]:
+    """What is stepped first after a loss that no optimizer is stepped for; a schedule is stepped later."""
+    assert run.symbols is not None
+    losses = [event.serial for event in run.events if isinstance(event, Backward) and event.accumulates]
+    for start, end in zip(losses, [*losses[1:], math.inf]):
+        if not any(isinstance(event, Step) and start < event.serial < end for event in run.events):
+            stepped = (u.key for u in run.symbols.uses if u.method == "step" and u.plain and start <= u.serial < end)
+            yield from itertools.islice(stepped, 1)
 
 
 def _is_optimizer(run: Run, key: Key, uses: Iterable[Use]) -> bool:

@@ -209,7 +209,6 @@ class Run:
         self.relevance = relevance
         self.scenario = scenario
         self.budget = budget
-        self.symbols = Symbols(scenario.world) if scenario.world is not None else None
         self.serial = 0
         self.loops: LoopContext = ()
         self.events: list[Event] = []
@@ -346,6 +345,7 @@ class Run:
         self.thawed: set[Leaf] = set()
         """Parameters that were frozen and are trainable again."""
         self.optimizers: list[Optimizer] = []
+        self.symbols = Symbols(scenario.world, self.optimizers) if scenario.world is not None else None
         self.external_optimizers: list[OptimizerState] = []
         """External optimizers: passed in by a caller, where no other optimizer is known."""
         self.configured: dict[Module, Value] = {}

@@ -47,6 +47,8 @@ class Use(NamedTuple):
     """A call of a symbol, or of a method of it."""
 
     key: Key
+    serial: int
+    """When, among the events of the run."""
     method: str
     """Empty for a call of the symbol itself."""
     plain: bool
@@ -61,8 +63,10 @@ class Use(NamedTuple):
 class Symbols:
     """The symbols that one run has met, as its world takes them."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, optimizers: list[Optimizer]) -> None:
         self.world = world
+        self.optimizers = optimizers
+        """Those of the run: what turns out to be an optimizer is added."""
         self.keys: dict[Value, Key] = {}
         self.names: dict[Key, str] = dict(world.names)
         self.blocks: dict[Key, Leaf] = {}
@@ -79,7 +83,11 @@ class Symbols:
         self.names.setdefault(key, name)
         role = self.world.roles.get(key)
         if role is Role.OPTIMIZER:
-            optimizer = Optimizer(self.state(key, place))
+            state = self.state(key, place)
+            optimizer = next((one for one in self.optimizers if one.state is state), None)
+            if optimizer is None:
+                optimizer = Optimizer(state)
+                self.optimizers.append(optimizer)
             self.keys[optimizer] = key
             return optimizer
         if role is Role.NETWORK:
@@ -129,25 +137,25 @@ class Symbols:
             self.state(owner).leaves.append(block)
         block.unknown_grad = key in self.world.entered_with_gradients
 
-    def note(self, value: Value, call: Call, method: str, result: Value) -> None:
+    def note(self, serial: int, value: Value, call: Call, method: str, result: Value) -> None:
         """Note a use, as evidence of a role: a call of ``value``, or of its ``method``."""
         key = self.keys.get(value)
         if key is None:
             return
-        given, discarded = call.values, call.discarded
+        given = call.values
         if key in self.made_of and isinstance(call.site, ast.Call):
             # People know what a function out of sight returns by what they call it.
             self.names[key] = ast.unparse(call.receiver if method else call.site.func)
         first = given[0] if given else None
         on_data = first is not None and _may_be_data(first)
         node = result.node if isinstance(result, Unknown) else None
-        self.uses.append(Use(key, method, not given, discarded, on_data, node))
+        self.uses.append(Use(key, serial, method, not given, call.discarded, on_data, node))
 
     def note_stepped(self, value: Value) -> None:
         """Note that something steps the symbol, or schedules its learning rate: it is an optimizer."""
         key = self.keys.get(value)
         if key is not None:
-            self.uses.append(Use(key, SCHEDULED, True, True, False, None))
+            self.uses.append(Use(key, 0, SCHEDULED, True, True, False, None))
 
 
 SCHEDULED = "<scheduled>"

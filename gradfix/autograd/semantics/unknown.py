@@ -77,7 +77,7 @@ def _call_unknown(run: Run, value: Unknown, call: Call) -> Value:
         if result.node is not None:
             result.node.opaque = not value.stateless()
     if run.symbols is not None:
-        run.symbols.note(value, call, "", result)
+        run.symbols.note(run.serial, value, call, "", result)
     return result
 
 
@@ -99,7 +99,7 @@ def _method_of_unknown(run: Run, value: Unknown, call: Call) -> Value:
     if result is None:
         result = inherent_method(run, value, call)
     if run.symbols is not None:
-        run.symbols.note(value, call, call.name, result)
+        run.symbols.note(run.serial, value, call, call.name, result)
         if call.name in ("step", "unscale_") and call.args:
             run.symbols.note_stepped(call.args[0][0])
     return made_by(result, value, call.args)
