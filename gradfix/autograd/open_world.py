@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Leaf, Node, OptimizerState, Step, reachable_nodes
@@ -41,21 +43,23 @@ class Assumption(NamedTuple):
 
 def assume(explore: Callable[[World], Run]) -> Assumption | None:
     """The worlds of an entry point that ``explore`` runs in a world; None where there is nothing to assume."""
-    roles: dict[Key, Role] = {}
-    names: dict[Key, str] = {}
-    for _ in range(ROUNDS):
-        run = explore(World(roles, names=names))
-        assert run.symbols is not None
-        names = {**run.symbols.names, **names}
-        found = {**roles, **roles_in(run)}
-        if found == roles:
-            break
-        roles = found
+    world, rounds = World(), 0
+    while True:
+        run = explore(world)
+        found = {**world.roles, **roles_in(run)}
+        if found == world.roles:
+            if world.weak or all(map(_is_followed, _losses(run))):
+                break
+            # What no call of a network explains may be computed by a method that is one.
+            world = replace(world, weak=True)
+        else:
+            assert run.symbols is not None
+            world = replace(world, roles=found, names={**run.symbols.names, **world.names})
         run.release()
-    else:
-        return None
-    kinds = set(roles.values())
-    if Role.NETWORK not in kinds:
+        rounds += 1
+        if rounds > ROUNDS:
+            return None
+    if not world.roles:
         run.release()
         return None
     inference = Ownership(run)
@@ -63,6 +67,15 @@ def assume(explore: Callable[[World], Run]) -> Assumption | None:
     text = inference.text(worlds) if worlds else ""
     run.release()
     return Assumption(worlds, text) if worlds else None
+
+
+def _losses(run: Run) -> list[Backward]:
+    return [event for event in run.events if isinstance(event, Backward) and event.accumulates]
+
+
+def _is_followed(loss: Backward) -> bool:
+    """Whether it is known what a loss reaches."""
+    return loss.failure is not None or loss.error_expected or (loss.certain and any(loss.reached.values()))
 
 
 # -- roles ------------------------------------------------------------------------------------
@@ -78,6 +91,8 @@ def roles_in(run: Run) -> dict[Key, Role]:
     for use in run.symbols.uses:
         uses.setdefault(use.key, []).append(use)
     differentiated = {node for event in run.events if isinstance(event, Backward) for node in event.visited}
+    # Only what has a graph needs to be detached.
+    differentiated |= set(reachable_nodes([(node, True) for _, node, _ in run.detached]))
     roles: dict[Key, Role] = {}
     for key, of in uses.items():
         if _is_optimizer(run, key, of):
@@ -91,10 +106,12 @@ def roles_in(run: Run) -> dict[Key, Role]:
 def _only_stepped(run: Run) -> Iterator[Key]:
     """What is stepped first after a loss that no optimizer is stepped for; a schedule is stepped later."""
     assert run.symbols is not None
-    losses = [event.serial for event in run.events if isinstance(event, Backward) and event.accumulates]
+    losses = [loss.serial for loss in _losses(run)]
     for start, end in zip(losses, [*losses[1:], math.inf]):
         if not any(isinstance(event, Step) and start < event.serial < end for event in run.events):
-            stepped = (u.key for u in run.symbols.uses if u.method == "step" and u.plain and start <= u.serial < end)
+            stepped = (
+                u.key for u in run.symbols.uses if u.method == "step" and u.plain and start <= u.serial < end
+            )
             yield from itertools.islice(stepped, 1)
 
 
@@ -131,7 +148,9 @@ class Ownership:
         assert run.symbols is not None
         self.run = run
         self.symbols = run.symbols
-        self.network = {leaf: key for key, block in self.symbols.blocks.items() for leaf in block.family()}
+        blocks = self.symbols.blocks
+        self.network = {leaf: key for key, block in blocks.items() for leaf in block.family()}
+        self.network.update((block, key) for key, block in blocks.items())
         self.optimizer = {state: key for key, state in self.symbols.states.items()}
         self.groups = list(_groups(run))
         self.owners: dict[Key, Key] = {}
@@ -154,11 +173,28 @@ class Ownership:
             for choice in itertools.islice(itertools.product(*free.values()), 4096)
             if self._admissible(owners := {**self.owners, **dict(zip(free, choice))}, sources)
         ]
-        # Owners are disjoint: what needs no second owner has none.
+        found = self._as_named(found)
         if not found or len(found) > WORLDS:
             return []
-        of = self.symbols.world
-        return [World(of.roles, owners, of.names, self._gradients_before()) for owners in found]
+        of = replace(self.symbols.world, weak=False)
+        before = self._gradients_before()
+        return [replace(of, owners=owners, entered_with_gradients=before) for owners in found]
+
+    def _as_named(self, found: list[dict[Key, Key | None]]) -> list[dict[Key, Key | None]]:
+        """Those of some worlds in which most optimizers are named for the networks that they own.
+
+        Names choose only between worlds in which the same networks are trained: by whom.
+        """
+        trained = {frozenset(key for key, owner in owners.items() if owner is not None) for owners in found}
+        if len(found) < 2 or len(trained) > 1:
+            return found
+        names = self.symbols.names
+        scores = [
+            sum(_alike(names[key], names[owner]) for key, owner in owners.items() if owner is not None)
+            for owners in found
+        ]
+        best = max(scores)
+        return [owners for owners, score in zip(found, scores) if score == best]
 
     def text(self, worlds: list[World]) -> str:
         """What the worlds have in common, for people."""
@@ -213,7 +249,11 @@ class Ownership:
                 for term in terms:
                     new = [key for key in term if key not in self.owners and not self._owned_in_sight(key)]
                     old = len(term) - len(new)
-                    if len(new) == 1 and state in self.optimizer and (not old or not self._trains(term, state)):
+                    if (
+                        len(new) == 1
+                        and state in self.optimizer
+                        and (not old or not self._trains(term, state))
+                    ):
                         self.owners[new[0]] = self.optimizer[state]
                         changed = True
 
@@ -241,6 +281,19 @@ class Ownership:
         """The networks that an optimizer may step on before anything here is differentiated."""
         first = next((e for e in self.run.events if isinstance(e, (Backward, Step))), None)
         return frozenset(self.symbols.blocks) if isinstance(first, Step) else frozenset()
+
+
+NEUTRAL = frozenset("self optimizer optim opt optimiser net network model module the".split())
+"""Words of names that do not tell one network, or one optimizer, from the others."""
+
+
+def _alike(network: str, optimizer: str) -> int:
+    """How many letters the distinguishing words of two names begin with in common: ``gen`` and ``opt_g``."""
+    first, second = (
+        "".join(word for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name) if word.lower() not in NEUTRAL)
+        for name in (network, optimizer)
+    )
+    return len(os.path.commonprefix([first.lower(), second.lower()]))
 
 
 def _groups(run: Run) -> Iterator[_Group]:

@@ -463,7 +463,8 @@ def _under_assumption(program: Program) -> Iterator[Program]:
         explored = entry.explore_in(world=first)
         explored.owner, explored.covered_by_others = entry.owner, followed
         explored.runs += [_main_run(entry.explore_in, world) for world in others]
-        if all(met - followed <= set(_followed(run)) for run in explored.runs if run.scenario.main):
+        explained = [set(_followed(run)) for run in explored.runs if run.scenario.main]
+        if set.intersection(*explained) - followed:
             found = Program(program.tree, program.text, program.path)
             found.assumption = assumption.text
             found.entry_points = [explored]
@@ -481,10 +482,19 @@ def _followed(run: Run) -> Iterator[ast.AST]:
     """The places of the backwards of a run whose effect on parameters is known."""
     if run.unfinished or run.substituted:
         return
+    stepped = {
+        backward
+        for event in run.events
+        if isinstance(event, Step) and not event.optimizer.external
+        for consumed in event.consumed.values()
+        for backward in consumed
+    }
     for event in run.events:
         if isinstance(event, Backward):
             known = event.failure is not None or event.error_expected
-            if known or (event.certain and any(event.reached.values())):
+            if known or (
+                event.certain and any(event.reached.values()) and (event in stepped or not event.accumulates)
+            ):
                 yield event.site
 
 

@@ -37,6 +37,9 @@ class World:
     owners: Mapping[Key, Key | None] | None = None
     """By network: the optimizer that owns its parameters, or None if none does in sight. While it is None
     altogether, every network is trainable and no optimizer owns anything."""
+    weak: bool = False
+    """Whether every method of a symbol is taken for a network that the symbol may hold, to find those that
+    are."""
     names: Mapping[Key, str] = field(default_factory=dict)
     """What people call the symbols."""
     entered_with_gradients: frozenset[Key] = frozenset()
@@ -94,7 +97,7 @@ class Symbols:
             self._give_block(value, key)
         return value
 
-    def part(self, value: Unknown, child: Unknown, name: str, node: ast.AST | None) -> Value:
+    def part(self, value: Value, child: Unknown, name: str, node: ast.AST | None) -> Value:
         """An attribute or item of ``value``, which is a symbol if that is one."""
         key = self.keys.get(value)
         if key is None:
@@ -126,7 +129,7 @@ class Symbols:
             value.leaf = known
             return
         block = self.blocks[key] = value.parameter_block()
-        block.label = self.names[key]
+        block.label, block.requires = self.names[key], True
         owners = self.world.owners
         if owners is None:
             return

@@ -296,6 +296,9 @@ def bind(
         variables[spec.kwarg.arg] = Mapping(
             {k: v for k, (v, _) in keywords.items() if k not in known and k != "**"}, "**" in keywords
         )
+        if run.symbols is not None:
+            run.symbols.keys[variables[spec.kwarg.arg]] = spec.kwarg
+            run.symbols.names[spec.kwarg] = spec.kwarg.arg
 
 
 def _argument(run: Run, spec: ast.arguments, name: str) -> Value:

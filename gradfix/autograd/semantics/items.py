@@ -102,6 +102,8 @@ def _mapping_item(
         if not value.open:
             run.missed.add((ast.unparse(expression), str(index.value)))
         fresh = value.fresh(str(index.value))
+        if run.symbols is not None and isinstance(fresh, Unknown):
+            fresh = run.symbols.part(value, fresh, f"[{index.value!r}]", site or expression)
         if isinstance(index.value, (str, int)):
             value.items[index.value] = fresh
         return fresh

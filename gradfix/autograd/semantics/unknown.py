@@ -36,6 +36,7 @@ from gradfix.autograd.semantics.operations import (
 from gradfix.autograd.semantics.optimizers import make_optimizer
 from gradfix.autograd.semantics.tensors import OWN, PLAIN, SAME
 from gradfix.autograd.semantics.texts import TEXT, text_method
+from gradfix.autograd.symbols import Symbols
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -460,6 +461,8 @@ def _other_method_of_unknown(run: Run, value: Unknown, call: Call) -> Value:
     if call.name[-1:] == "_":
         # Torch's own name for what is done in place.
         weak_update(value)
+    if run.symbols is not None:
+        return _of_symbol(run, run.symbols, value, call)
     network = value if value.leaf is not None else value.parent
     if network is not None and network.leaf is not None and call.args and not call.discarded:
         return _of_network(run, network, network.leaf, call)
@@ -472,6 +475,38 @@ def _other_method_of_unknown(run: Run, value: Unknown, call: Call) -> Value:
     if result.__class__ is Unknown and call.name == "configure_optimizers":
         # What Lightning calls it, and many without Lightning: the optimizer of this network, if it steps.
         result.handed = call.site, ParameterIterable([value.parameter_block(call.site)])
+    return _sharing(value, call, result)
+
+
+def _of_symbol(run: Run, symbols: Symbols, value: Unknown, call: Call) -> Value:
+    """A method of something that is a symbol, or of a part of one: it may be a network that the symbol holds.
+
+    ``state.model(x)`` is written as a call of a method is.
+    """
+    held = value.attributes.get(call.name)
+    if held is None:
+        held = symbols.part(value, Unknown(call.name, None, value), call.name, call.site)
+        value.attributes[call.name] = held
+    if not isinstance(held, Unknown):
+        return call_value(run, held, call)
+    if held.owner is None and value.owner is not None:
+        held.owner = value.owner
+    network = value if value.leaf is not None else value.parent
+    if (
+        held.leaf is None
+        and network is not None
+        and network.leaf is not None
+        and call.args
+        and not call.discarded
+    ):
+        result = _of_network(run, network, network.leaf, call)
+    else:
+        result = call_unknown(run, held, call)
+    if symbols.world.weak and not call.discarded and isinstance(result, Unknown) and result.node is None:
+        may_carry(run, result, call.site)
+    symbols.note(run.serial, held, call, "", result)
+    if result.__class__ is Unknown and call.name == "configure_optimizers":
+        result.handed = call.site, ParameterIterable([value.parameter_block(call.site)])  # type: ignore[attr-defined]
     return _sharing(value, call, result)
 
 
