@@ -54,7 +54,8 @@ def assume(explore: Callable[[World], Run]) -> Assumption | None:
             world = replace(world, weak=True)
         else:
             assert run.symbols is not None
-            world = replace(world, roles=found, names={**run.symbols.names, **world.names})
+            used = {key: run.symbols.names[key] for key in run.symbols.used}
+            world = replace(world, roles=found, names={**used, **world.names})
         run.release()
         rounds += 1
         if rounds > ROUNDS:
@@ -215,6 +216,8 @@ class Ownership:
             terms = []
             for loss in group.losses:
                 nodes = list(terms_of(loss)) or loss.roots
+                if loss.lost is not None and isinstance(loss.lost.graph, Node):
+                    nodes = [*nodes, loss.lost.graph]
                 terms += [self._networks_in(node) for node in nodes]
             found.append((group, [term for term in terms if term]))
         return found
@@ -283,7 +286,9 @@ class Ownership:
         return frozenset(self.symbols.blocks) if isinstance(first, Step) else frozenset()
 
 
-NEUTRAL = frozenset("self optimizer optim opt optimiser net network model module the".split())
+NEUTRAL = frozenset(
+    "self optimizer optimizers optim optims opt opts optimiser network networks net nets model models module".split()
+)
 """Words of names that do not tell one network, or one optimizer, from the others."""
 
 

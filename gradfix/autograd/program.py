@@ -1016,7 +1016,9 @@ def run_entry(run: Run, scope: ModuleScope, definition: FunctionDefinition, othe
         run.called_from_outside = True
         value = run.variable(definition.name)
         if isinstance(value, Function):
-            _hand_back(run, call_function(run, value, Call([], keywords, definition)))
+            result = call_function(run, value, Call([], keywords, definition))
+            _hand_back(run, result)
+            _call_back(run, result)
         return
     cls = run.variable(owner.name)
     if not isinstance(cls, Class):
@@ -1184,6 +1186,14 @@ def _hand_back(run: Run, result: Value, instance: Module | Instance | None = Non
     if isinstance(result, PendingGenerator):
         exhaust(run, result, lambda item: run.returned.extend(graphs_in([item, *within])))
     run.returned += graphs_in([result, *within, *run.globals.variables.values()])
+
+
+def _call_back(run: Run, result: Value) -> None:
+    """Call what an outside caller is given to call: a function that trains, made by one that sets it up."""
+    if not isinstance(result, Function) or not run.relevance.differentiates(result.node):
+        return
+    if result.node not in run.entered:
+        _hand_back(run, call_function(run, result, Call([], {}, result.node)))
 
 
 def carried_attributes(instance: Module | Instance) -> dict[str, Value]:

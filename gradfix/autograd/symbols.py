@@ -72,6 +72,7 @@ class Symbols:
         """Those of the run: what turns out to be an optimizer is added."""
         self.keys: dict[Value, Key] = {}
         self.names: dict[Key, str] = dict(world.names)
+        self.used: set[Key] = set(world.names)
         self.blocks: dict[Key, Leaf] = {}
         self.states: dict[Key, OptimizerState] = {}
         self.uses: list[Use] = []
@@ -83,7 +84,8 @@ class Symbols:
     def introduce(self, value: Unknown, key: Key, name: str, place: ast.AST | None) -> Value:
         """``value`` as the world has it: itself, with parameters if it is a network, or an optimizer."""
         self.keys[value] = key
-        self.names.setdefault(key, name)
+        if key not in self.names:
+            self.names[key] = name
         role = self.world.roles.get(key)
         if role is Role.OPTIMIZER:
             state = self.state(key, place)
@@ -146,8 +148,9 @@ class Symbols:
         if key is None:
             return
         given = call.values
-        if key in self.made_of and isinstance(call.site, ast.Call):
-            # People know what a function out of sight returns by what they call it.
+        if key not in self.used and isinstance(call.site, ast.Call):
+            # People know it by what it is called where it is used.
+            self.used.add(key)
             self.names[key] = ast.unparse(call.receiver if method else call.site.func)
         first = given[0] if given else None
         on_data = first is not None and _may_be_data(first)
