@@ -491,7 +491,8 @@ def _followed(run: Run) -> Iterator[ast.AST]:
     }
     for event in run.events:
         if isinstance(event, Backward):
-            known = event.failure is not None or event.error_expected
+            unexplained = event.failure is not None and event.failure.kind == "E3" and event.lost is None
+            known = (event.failure is not None and not unexplained) or event.error_expected
             if known or (
                 event.certain and any(event.reached.values()) and (event in stepped or not event.accumulates)
             ):
