@@ -167,8 +167,9 @@ class Ownership:
             stepping = [self.optimizer[state] for state in group.stepping if state in self.optimizer]
             for key in dict.fromkeys(key for term in terms for key in term):
                 if key not in self.owners and not self._owned_in_sight(key):
-                    known = free.setdefault(key, [None])
-                    known += [one for one in stepping if one not in known]
+                    if stepping:
+                        known = free.setdefault(key, [None])
+                        known += [one for one in stepping if one not in known]
         found = [
             owners
             for choice in itertools.islice(itertools.product(*free.values()), 4096)

@@ -35,7 +35,8 @@ class World:
 
     roles: Mapping[Key, Role] = field(default_factory=dict)
     owners: Mapping[Key, Key | None] | None = None
-    """By network: the optimizer that owns its parameters, or None if none does in sight. While it is None
+    """By network: the optimizer that owns its parameters, or None if no optimizer in sight does, although one
+    might; whether it is trained at all is not known then. Others are trained out of sight. While it is None
     altogether, every network is trainable and no optimizer owns anything."""
     weak: bool = False
     """Whether every method of a symbol is taken for a network that the symbol may hold, to find those that
@@ -136,10 +137,10 @@ class Symbols:
         if owners is None:
             return
         owner = owners.get(key)
-        if owner is None:
-            block.requires = None
-        else:
+        if owner is not None:
             self.state(owner).leaves.append(block)
+        elif key in owners:
+            block.requires = None
         block.unknown_grad = key in self.world.entered_with_gradients
 
     def note(self, serial: int, value: Value, call: Call, method: str, result: Value) -> None:
