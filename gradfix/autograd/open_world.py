@@ -125,10 +125,15 @@ def _is_optimizer(run: Run, key: Key, uses: Iterable[Use]) -> bool:
 
 
 def _is_network(uses: Iterable[Use], differentiated: set[Node]) -> bool:
-    """Whether something is called on data to be differentiated, or has what only networks have."""
-    called = [use for use in uses if not use.method and use.result in differentiated]
+    """Whether something is called on data to be differentiated, or has what only networks have.
+
+    What is only ever called on the results of networks is a criterion, which has no parameters as a rule.
+    """
+    called = [use for use in uses if not use.method]
+    if any(use.on_data and use.result in differentiated for use in called):
+        return True
     declared = any(use.method in OF_NETWORKS and use.plain for use in uses)
-    return declared or any(use.on_data for use in called)
+    return declared and (not called or any(use.on_data for use in called))
 
 
 # -- owners -----------------------------------------------------------------------------------
