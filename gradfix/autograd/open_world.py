@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -42,7 +41,7 @@ class Assumption(NamedTuple):
 
 
 def assume(explore: Callable[[World], Run]) -> Assumption | None:
-    """The worlds of an entry point that ``explore`` runs in a world; None where there is nothing to assume."""
+    """The worlds of an entry point, which ``explore`` runs in one; None where there is nothing to assume."""
     world, rounds = World(), 0
     while True:
         run = explore(world)
@@ -293,7 +292,8 @@ class Ownership:
 
 
 NEUTRAL = frozenset(
-    "self optimizer optimizers optim optims opt opts optimiser network networks net nets model models module".split()
+    """self optimizer optimizers optim optims opt opts optimiser network networks net nets model models
+    module""".split()
 )
 """Words of names that do not tell one network, or one optimizer, from the others."""
 
@@ -304,7 +304,8 @@ def _alike(network: str, optimizer: str) -> int:
         "".join(word for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name) if word.lower() not in NEUTRAL)
         for name in (network, optimizer)
     )
-    return len(os.path.commonprefix([first.lower(), second.lower()]))
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first.lower(), second.lower()))
+    return sum(1 for _ in same)
 
 
 def _groups(run: Run) -> Iterator[_Group]:

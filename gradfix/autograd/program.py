@@ -706,8 +706,8 @@ def explore(
     way.
 
     If ``default_options`` is true, or a ``main`` run is given, all command-line options have their defaults.
-    One more run is started by ``otherwise`` in place of ``start``. In a ``world``, symbols have the roles that
-    it gives them.
+    One more run is started by ``otherwise`` in place of ``start``. In a ``world``, symbols have the roles
+    that it gives them.
     """
     entry = EntryPoint(name, node)
     entry.explore_in = partial(

@@ -19,7 +19,8 @@ from gradfix.autograd.graph import Leaf, Node, OptimizerState
 from gradfix.autograd.values import Optimizer, Unknown, Value, tensors_in
 
 Key = Hashable
-"""Identifies a symbol in every run of one file: the syntax tree's node that introduces it, and the way to it."""
+"""Identifies a symbol in every run of one file: the node of the syntax tree that introduces it, and the way
+from there."""
 
 
 class Role(enum.Enum):
@@ -116,7 +117,7 @@ class Symbols:
         return self.introduce(value, key, value.label, site)
 
     def makes(self, site: ast.AST) -> bool:
-        """Whether the next call at ``site`` makes a network or an optimizer, and so does nothing to others."""
+        """Whether the next call at ``site`` makes a network or an optimizer, and does nothing else."""
         return (site, self.counts.get(site, 0) + 1) in self.world.roles
 
     def state(self, key: Key, place: ast.AST | None = None) -> OptimizerState:
@@ -170,7 +171,7 @@ SCHEDULED = "<scheduled>"
 
 def _may_be_data(value: Value) -> bool:
     """Whether a value may be a tensor, or some tensors, without a graph."""
-    if value.__class__ is Unknown:
-        return value.node is None and value.leaf is None  # type: ignore[attr-defined]
+    if isinstance(value, Unknown) and value.__class__ is Unknown:
+        return value.node is None and value.leaf is None
     tensors = tensors_in(value)
     return bool(tensors) and all(tensor.node is None for tensor in tensors)

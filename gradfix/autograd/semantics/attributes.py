@@ -186,13 +186,13 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
         run.missed.add((value.cls.name, name))
     if run.scenario.other and (unbound.missing_attribute(value, name) or _made_at_first(run, value, name)):
         raise Impossible
-    fresh: Value = Unknown(name)
+    fresh = Unknown(name)
     if isinstance(value, Module):
         fresh.owner = value
-    elif run.symbols is not None and value.cls is not None:
-        fresh = run.symbols.introduce(fresh, (value.cls.node, name), f"self.{name}", node)
     value.attributes[name] = fresh
-    return fresh
+    if run.symbols is not None and isinstance(value, Instance):
+        value.attributes[name] = run.symbols.introduce(fresh, (value.cls.node, name), f"self.{name}", node)
+    return value.attributes[name]
 
 
 def _made_at_first(run: Run, value: Module | Instance, name: str) -> bool:

@@ -10,8 +10,8 @@ from gradfix.autograd.semantics.dispatch import call_method, call_value, inheren
 from gradfix.autograd.semantics.functions import inherit
 from gradfix.autograd.semantics.libraries import HARMLESS, NETWORKS
 from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
-from gradfix.autograd.semantics.processes import PROCESSES, start
 from gradfix.autograd.semantics.operations import may_carry
+from gradfix.autograd.semantics.processes import PROCESSES, start
 from gradfix.autograd.semantics.unknown import LOGGING, call_unknown, is_logging
 from gradfix.autograd.symbols import Symbols
 from gradfix.autograd.values import (

@@ -506,7 +506,7 @@ def _of_symbol(run: Run, symbols: Symbols, value: Unknown, call: Call) -> Value:
         may_carry(run, result, call.site)
     symbols.note(run.serial, held, call, "", result)
     if result.__class__ is Unknown and call.name == "configure_optimizers":
-        result.handed = call.site, ParameterIterable([value.parameter_block(call.site)])  # type: ignore[attr-defined]
+        result.handed = call.site, ParameterIterable([value.parameter_block(call.site)])
     return _sharing(value, call, result)
 
 
