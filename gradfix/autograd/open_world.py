@@ -27,7 +27,7 @@ from gradfix.autograd.model_ledger import terms_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.symbols import SCHEDULED, Key, Role, Use, World
 
-ROUNDS = 4
+ROUNDS = 8
 """How often roles are inferred again, with the roles that were found: a network's result is data no more."""
 WORLDS = 6
 """How many worlds are followed; an entry point that has more is not followed."""
@@ -45,9 +45,9 @@ def assume(explore: Callable[[World], Run]) -> Assumption | None:
     world, rounds = World(), 0
     while True:
         run = explore(world)
-        found = {**world.roles, **roles_in(run)}
+        found = {**world.roles, **roles_in(run, world.roles)}
         if found == world.roles:
-            if world.weak or all(map(_is_followed, _losses(run))):
+            if world.weak or all(map(is_followed, _losses(run))):
                 break
             # What no call of a network explains may be computed by a method that is one.
             world = replace(world, weak=True)
@@ -73,9 +73,11 @@ def _losses(run: Run) -> list[Backward]:
     return [event for event in run.events if isinstance(event, Backward) and event.accumulates]
 
 
-def _is_followed(loss: Backward) -> bool:
-    """Whether it is known what a loss reaches."""
-    return loss.failure is not None or loss.error_expected or (loss.certain and any(loss.reached.values()))
+def is_followed(loss: Backward) -> bool:
+    """Whether it is known what a loss reaches, or why it reaches nothing."""
+    if loss.failure is not None:
+        return loss.failure.kind != "E3" or loss.lost is not None
+    return loss.error_expected or (loss.certain and any(loss.reached.values()))
 
 
 # -- roles ------------------------------------------------------------------------------------
@@ -84,8 +86,12 @@ OF_NETWORKS = frozenset({"parameters", "named_parameters", "train", "eval", "mod
 """Methods that only networks have, among what carries no data."""
 
 
-def roles_in(run: Run) -> dict[Key, Role]:
-    """The roles that a run gives evidence of."""
+def roles_in(run: Run, known: Mapping[Key, Role]) -> dict[Key, Role]:
+    """The roles that a run gives evidence of, beside those that are known.
+
+    What has only been called on data is a network if nothing is known to be one that has computed the data:
+    it is asked about when there is no better evidence any more.
+    """
     assert run.symbols is not None
     uses: dict[Key, list[Use]] = {}
     for use in run.symbols.uses:
@@ -97,9 +103,12 @@ def roles_in(run: Run) -> dict[Key, Role]:
     for key, of in uses.items():
         if _is_optimizer(run, key, of):
             roles[key] = Role.OPTIMIZER
-        elif _is_network(of, differentiated):
+        elif _is_declared(of):
             roles[key] = Role.NETWORK
     roles.update(dict.fromkeys(_only_stepped(run), Role.OPTIMIZER))
+    if roles.keys() <= known.keys():
+        called = (key for key, of in uses.items() if _is_called_on_data(of, differentiated))
+        roles.update((key, Role.NETWORK) for key in called if key not in roles)
     return roles
 
 
@@ -123,16 +132,19 @@ def _is_optimizer(run: Run, key: Key, uses: Iterable[Use]) -> bool:
     return SCHEDULED in methods or ("step" in methods and cleared)
 
 
-def _is_network(uses: Iterable[Use], differentiated: set[Node]) -> bool:
-    """Whether something is called on data to be differentiated, or has what only networks have.
+def _is_declared(uses: Iterable[Use]) -> bool:
+    """Whether something has methods that only networks have.
 
     What is only ever called on the results of networks is a criterion, which has no parameters as a rule.
     """
     called = [use for use in uses if not use.method]
-    if any(use.on_data and use.result in differentiated for use in called):
-        return True
     declared = any(use.method in OF_NETWORKS and use.plain for use in uses)
     return declared and (not called or any(use.on_data for use in called))
+
+
+def _is_called_on_data(uses: Iterable[Use], differentiated: set[Node]) -> bool:
+    """Whether something is called on data, and a backward goes through the result."""
+    return any(use.on_data and use.result in differentiated for use in uses if not use.method)
 
 
 # -- owners -----------------------------------------------------------------------------------
@@ -205,13 +217,21 @@ class Ownership:
     def text(self, worlds: list[World]) -> str:
         """What the worlds have in common, for people."""
         names = self.symbols.names
-        common: dict[Key, list[str]] = {}
-        for key in dict.fromkeys(key for world in worlds for key in world.owners or ()):
-            owners = {(world.owners or {}).get(key) for world in worlds}
-            (owner, *others) = owners
-            if owner is not None and not others:
-                common.setdefault(owner, []).append(f"`{names[key]}`")
-        parts = [f"`{names[owner]}` updates {' and '.join(nets)}" for owner, nets in common.items()]
+        by_world = [world.owners or {} for world in worlds]
+        owned: dict[Key, dict[Key, int]] = {}
+        for owners in by_world:
+            for network, owner in owners.items():
+                if owner is not None:
+                    of = owned.setdefault(owner, {})
+                    of[network] = of.get(network, 0) + 1
+        parts = []
+        for owner, networks in owned.items():
+            always = [key for key, count in networks.items() if count == len(worlds)]
+            listed = " and ".join(f"`{names[key]}`" for key in always or networks)
+            parts.append(f"`{names[owner]}` updates {'' if always else 'at least one of '}{listed}")
+        elsewhere = [key for key in self.symbols.blocks if all(key not in owners for owners in by_world)]
+        if elsewhere and not parts:
+            parts.append(" and ".join(f"`{names[key]}`" for key in elsewhere) + " can be trained")
         return ", and ".join(parts)
 
     def _sources(self) -> list[tuple[_Group, list[frozenset[Key]]]]:

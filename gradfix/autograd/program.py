@@ -25,7 +25,7 @@ from gradfix.autograd.graph import Backward, InPlaceChange, OptimizerState, Step
 from gradfix.autograd.imports import LocalModule
 from gradfix.autograd.interpreter.contexts import exhaust
 from gradfix.autograd.interpreter.loops import carried, values_by_path
-from gradfix.autograd.open_world import assume
+from gradfix.autograd.open_world import assume, is_followed
 from gradfix.autograd.parameters import set_mode
 from gradfix.autograd.relevance import FunctionDefinition, Relevance, backwards_in, children, suites, walk
 from gradfix.autograd.run import (
@@ -490,12 +490,8 @@ def _followed(run: Run) -> Iterator[ast.AST]:
         for backward in consumed
     }
     for event in run.events:
-        if isinstance(event, Backward):
-            unexplained = event.failure is not None and event.failure.kind == "E3" and event.lost is None
-            known = (event.failure is not None and not unexplained) or event.error_expected
-            if known or (
-                event.certain and any(event.reached.values()) and (event in stepped or not event.accumulates)
-            ):
+        if isinstance(event, Backward) and is_followed(event):
+            if event.failure is not None or event in stepped or not event.accumulates:
                 yield event.site
 
 

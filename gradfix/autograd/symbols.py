@@ -14,7 +14,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gradfix.autograd.arguments import Call
+from gradfix.autograd.arguments import Argument, Call, Keywords
 from gradfix.autograd.graph import Leaf, Node, OptimizerState
 from gradfix.autograd.values import Optimizer, Unknown, Value, tensors_in
 
@@ -119,6 +119,11 @@ class Symbols:
     def makes(self, site: ast.AST) -> bool:
         """Whether the next call at ``site`` makes a network or an optimizer, and does nothing else."""
         return (site, self.counts.get(site, 0) + 1) in self.world.roles
+
+    def handed_over(self, args: list[Argument], keywords: Keywords) -> list[Leaf]:
+        """The parameters of the networks that a function out of sight is handed: it may call them."""
+        given = [value for value, _ in (*args, *keywords.values()) if isinstance(value, Unknown)]
+        return [value.leaf for value in given if value.leaf is not None and value in self.keys]
 
     def state(self, key: Key, place: ast.AST | None = None) -> OptimizerState:
         """The optimizer that a symbol is: one for each symbol, however often it is met."""
