@@ -560,5 +560,6 @@ def closure(t: Trainer) -> str:
 def prepared(t: Trainer) -> str:
     return (
         f"from accelerate import Accelerator\n\ndef train({t.listed}, loader):\n"
-        f"    accelerator = Accelerator()\n    {t.listed}, loader = accelerator.prepare({t.listed}, loader)\n{t.loop()}"
+        f"    accelerator = Accelerator()\n"
+        f"    {t.listed}, loader = accelerator.prepare({t.listed}, loader)\n{t.loop()}"
     )
