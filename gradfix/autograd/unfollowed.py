@@ -214,6 +214,7 @@ def _origin(program: Program, place: ast.AST, used: ast.expr, entry: EntryPoint 
         if isinstance(node, ast.Assign)
         and not isinstance(node.value, ast.Constant)
         and any(written(target) == written(used) for target in node.targets)
+        and all(written(part) != written(used) for part in walk(node.value))  # ``net = net.to(device)``
     ]
     if len(made) != 1:
         return "", RUN_IT
