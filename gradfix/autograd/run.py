@@ -265,6 +265,8 @@ class Run:
         """Unknown numbers by which a loop has made several iterations."""
         self.refused: list[ast.AST] = []
         """The ``guesses`` in force when an exception was raised, or the program ended, outermost first."""
+        self.ended_in: ast.stmt | None = None
+        """The statement that raised the last exception, or ended the program."""
         self.weight = 1
         self.calls_within = 0
         """How many calls were followed within the outermost function that is running and trains nothing."""
@@ -509,6 +511,7 @@ class Run:
     def turned_back(self) -> None:
         """The program raises or ends here: the last guess may be why."""
         self.refused = self.guesses.copy()
+        self.ended_in = self.statement
 
     # ------------------------------------------------------------------ tensors
 

@@ -320,21 +320,6 @@ def severity_of(finding: Finding, usual: Severity) -> Severity:
     return usual
 
 
-class Unanalysed(NamedTuple):
-    """A function, or a loop outside of functions, that differentiates and that the model could not follow.
-
-    That nothing is reported of it says nothing.
-    """
-
-    line: int
-    """That of what differentiates."""
-    kind: Literal["function", "loop", "script"]
-    name: str
-    reason: str
-    advice: str
-    """What a person can do."""
-
-
 class UnknownFunction(NamedTuple):
     """A function of torch that the model knows nothing of: what it is given, and gives, is uncertain."""
 
