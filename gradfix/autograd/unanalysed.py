@@ -71,7 +71,7 @@ def _seen(program: Program) -> dict[ast.AST, _Seen]:
     """By the place of a backward, or of a call that leads to one: how much any run has seen of it."""
     seen: dict[ast.AST, _Seen] = {}
     for entry in program.entry_points:
-        cut_off = any(run.unfinished for run in entry.runs)
+        cut_off = entry.runs[0].unfinished
         for run in entry.runs:
             takers = _takers(run)
             for event in run.events:
