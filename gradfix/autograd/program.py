@@ -205,9 +205,9 @@ class EntryPoint:
         ):
             self.all_runs()
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
-        if not any(observations for _, observations in seen) or any(
-            run.substituted or run.unfinished for run in self.runs
-        ):
+        if not any(observations for _, observations in seen) or main.unfinished:
+            return
+        if any(run.substituted for run in self.runs):
             return
         # What comes of a program in the end shows only if it gets there.
         if not raises and any(run.refused_write and not run.scenario.other for run in self.runs):

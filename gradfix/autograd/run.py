@@ -279,6 +279,11 @@ class Run:
         self.depth = 0
         self.max_depth = DEPTH
         self.catching = 0
+        """How many ``try`` statements are running that catch the errors of autograd."""
+        self.handlers = 0
+        """How many ``try`` statements are running that catch anything."""
+        self.failed_calls: set[ast.AST] = set()
+        """The calls of functions that raise for sure: what they give is unknown."""
         self.active: list[tuple[ast.AST, Module | None]] = []
         """The functions that are running, with the networks whose methods they are."""
         self.entered: set[ast.AST] = set()

@@ -26,6 +26,7 @@ from gradfix.autograd.values import (
     Mapping,
     Method,
     Module,
+    NamedResults,
     Namespace,
     Optimizer,
     ParameterIterable,
@@ -61,6 +62,11 @@ def _other_attribute(run: Run, value: Value, name: str, node: ast.AST) -> Value:
 @attributes_of(Super, Sequence, Mapping, ParameterIterable, Scaler, Const, LazyIterable, Process)
 def _as_method(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     return Method(value, name)
+
+
+@attributes_of(NamedResults)
+def _named_result(run: Run, value: NamedResults, name: str, node: ast.AST) -> Value:
+    return value.items[value.fields.index(name)] if name in value.fields else Method(value, name)
 
 
 @attributes_of(ImportedName)

@@ -223,9 +223,27 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         return NONE
     value = getattr(flow, "value", None)
     if value is None:
-        raise Stopped
+        return _result_of_failure(run, function, call)
     assert isinstance(value, Value)
     return value
+
+
+def _result_of_failure(run: Run, function: Function, call: Call) -> Value:
+    """What a call gives that raises for sure, as far as can be seen: a program that works does not raise there.
+
+    A registry may be filled elsewhere, and files may be there. So the result is unknown, and the run goes on.
+
+    Raises:
+        Stopped: A handler catches it, or a guess has led here that another run revises.
+    """
+    revisable = bool(run.refused) and run.refused[-1] not in run.scenario.revised_guesses
+    main = run.scenario.main_run
+    if run.handlers or revisable or (main is not None and call.site not in main.failed_calls):
+        raise Stopped
+    run.failed_calls.add(call.site)
+    if isinstance(function.bound, Module):
+        function.bound.rest = function.bound.rest or Leaf(f"the rest of {function.bound.label}", None)
+    return call_unknown(run, Unknown(function.name), call)
 
 
 def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> ParameterIterable | None:

@@ -32,6 +32,7 @@ from gradfix.autograd.values import (
     Const,
     Module,
     Optimizer,
+    NamedResults,
     ParameterIterable,
     Scaler,
     Sequence,
@@ -211,10 +212,12 @@ def lost_in_call(args: list[Argument], keywords: Keywords) -> GraphEnd | None:
     return lost_in(value for value, _ in [*args, *keywords.values()])
 
 
-def build(structure: str, make: Callable[[bool], Value]) -> Value:
+def build(table: Operator, make: Callable[[bool], Value]) -> Value:
     """A value of the shape that an operator's ``outputs`` describes."""
-    value, _ = _build(structure, 0, make)
-    return value
+    if table.outputs == "t":
+        return make(True)
+    value, _ = _build(table.outputs, 0, make)
+    return NamedResults(value.items, table.fields) if table.fields and isinstance(value, Sequence) else value
 
 
 def _build(text: str, at: int, make: Callable[[bool], Value]) -> tuple[Value, int]:
@@ -257,7 +260,7 @@ def apply(
                 tensor.storage.fill = made_of_one_number(table.name, args)
                 return tensor
 
-            return plain(True) if table.outputs == "t" else build(table.outputs, plain)
+            return build(table, plain)
     slots: list[list[Operand]] = []
     first: Value | None = None
     vague = False
@@ -373,7 +376,7 @@ def apply(
             node.saved += ((tensor.storage, tensor.storage.version, None),)
         return tensor
 
-    return make(True) if table.outputs == "t" else build(table.outputs, make)
+    return build(table, make)
 
 
 def _leaf_of(tensor: Tensor) -> Leaf | None:

@@ -133,7 +133,11 @@ def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
         return unknown(run, call.args, call.keywords, call.site, value.label)
     _hand_over(run, value, call)
     handed = None if call.discarded or run.loops else _handed(call.args)
-    if (call.discarded and not _only_reads(value, call.args)) or suspicious(value.label, handed is not None):
+    # An environment's step, a game's: an optimizer's gives nothing, or the loss of a closure.
+    computes = value.label == "step" and not call.discarded and bool(call.args)
+    if (call.discarded and not _only_reads(value, call.args)) or (
+        suspicious(value.label, handed is not None) and not computes
+    ):
         havoc(run, call.values, call.site)
     else:
         _havoc_owners(run, call)
