@@ -50,8 +50,6 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradfix.autograd.adversaries import passing_through
-from gradfix.autograd.alternation import swapped
 from gradfix.autograd.graph import Backward, OptimizerState, Step
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
@@ -67,6 +65,8 @@ from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
 from gradfix.core.span import Span
 from gradfix.rules import conditional_steps
 from gradfix.rules.edits import constructed, insert, note, only_for, receiver, stepped, within_file
+from gradfix.rules.intent.misdirected_steps import swapped
+from gradfix.rules.intent.players import passing_through
 
 
 class Leak(NamedTuple):

@@ -51,7 +51,6 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, Clip, Event, Leaf, LoopContext, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
@@ -66,7 +65,6 @@ from gradfix.autograd.trace_queries import (
     leaves_gradients_for,
     of_kind,
     operands_reaching,
-    optimizer_of_loss,
     passing_gradient_to,
     steps,
     steps_using,
@@ -79,6 +77,8 @@ from gradfix.core.span import Span
 from gradfix.core.syntax import LOOPS
 from gradfix.rules import conditional_steps
 from gradfix.rules.edits import clearing_place, insert, move, note, receiver, stepped, within_file
+from gradfix.rules.intent.misdirected_steps import misdirected
+from gradfix.rules.intent.purpose import meant_for
 
 
 @dataclass(eq=False)
@@ -327,7 +327,7 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
             zero = lost[-1][0]
             dropped = [b for z, b in lost if z is zero]
             # A loss that another optimizer has stepped on has only left some of its gradients here.
-            own = [b for b in dropped if optimizer_of_loss(run, b) in (None, optimizer)]
+            own = [b for b in dropped if meant_for(run, b) in (None, optimizer)]
             if not own and (
                 any(b.loops == step.loops and zero.serial < b.serial < step.serial for b in backwards(run))
                 or undifferentiated(run, step, set(optimizer.owned()), previous) is not None
@@ -362,7 +362,7 @@ def _backward_comes_later(run: Run, step: Step) -> bool:
         later.serial > step.serial
         and later.loops == step.loops
         and mine & set(later.reached)
-        and optimizer_of_loss(run, later) is None
+        and meant_for(run, later) is None
         for later in backwards(run)
     )
 
@@ -391,11 +391,11 @@ def _dirt(run: Run, step: Step) -> Misplaced | None:
         return None
     mine = set(step.optimizer.owned())
     consumed = {b: sure for d in step.consumed.values() for b, (sure, _) in d.items()}
-    own = [b for b in consumed if optimizer_of_loss(run, b) is step.optimizer]
+    own = [b for b in consumed if meant_for(run, b) is step.optimizer]
     if any(b.loops != step.loops for b in own):
         return None  # What has accumulated over several iterations would be cleared with the rest.
     for dirt, sure in consumed.items():
-        other = optimizer_of_loss(run, dirt)
+        other = meant_for(run, dirt)
         if not sure or other is None or other is step.optimizer or not own or not _around(dirt, step):
             continue
         needed = min(own, key=lambda b: b.serial)

@@ -38,7 +38,6 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
@@ -50,7 +49,6 @@ from gradfix.autograd.trace_queries import (
     ever_finds_gradient,
     first_step,
     gradient_clears,
-    optimizer_of_loss,
     owned_elsewhere,
     step_follows,
     steps,
@@ -60,6 +58,8 @@ from gradfix.autograd.trace_queries import (
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
 from gradfix.core.span import Span
 from gradfix.rules.edits import move, note, receiver, stepped, within_file
+from gradfix.rules.intent.misdirected_steps import misdirected
+from gradfix.rules.intent.purpose import meant_for
 
 
 @dataclass(eq=False)
@@ -187,7 +187,7 @@ def _robbed(run: Run, step: Step, event: Backward) -> bool:
     return any(
         leaf in mine
         and backward.loops == step.loops
-        and optimizer_of_loss(run, backward) in (None, step.optimizer)
+        and meant_for(run, backward) in (None, step.optimizer)
         and not (alone and owned_elsewhere(run, backward, step.optimizer))
         for z in gradient_clears(run)
         if z.loops == step.loops and z.serial < step.serial

@@ -37,7 +37,6 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, Leaf, OptimizerState, Step
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
@@ -45,6 +44,7 @@ from gradfix.autograd.trace_queries import backwards, between, steps, steps_in
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement
 from gradfix.core.span import Span
 from gradfix.rules.edits import constructed, line, note, receiver, stepped, within_file
+from gradfix.rules.intent.misdirected_steps import misdirected
 
 
 class RepeatedStep(NamedTuple):

@@ -60,7 +60,6 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from gradfix.autograd.adversaries import fooling
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.program import EntryPoint, Program
 from gradfix.autograd.relevance import walk
@@ -74,13 +73,14 @@ from gradfix.autograd.trace_queries import (
     first_step,
     gradient_clears,
     operands_reaching,
-    optimizer_of_loss,
+    same_iteration,
     steps,
+    steps_using,
 )
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Enclose, Finding, Fix, Note, ReplaceExpression, Way
 from gradfix.core.span import Span
-from gradfix.rules.diagnosis import Diagnosis, adversary, diagnose, leak_path, leaking, reused
+from gradfix.rules.diagnosis import Diagnosis, diagnose, leaking, reused
 from gradfix.rules.edits import (
     constructed,
     drop_retain,
@@ -96,6 +96,8 @@ from gradfix.rules.edits import (
     within_file,
 )
 from gradfix.rules.inlining import written_out
+from gradfix.rules.intent.leak_paths import LeakPath, calls_between, leak_path, opponents
+from gradfix.rules.intent.purpose import Evidence, meant_for, purpose
 from gradfix.rules.phases import swap_phases
 from gradfix.rules.targets import trained_target
 
@@ -169,7 +171,7 @@ def _needed_elsewhere(program: Program, leak: Leak) -> tuple[ModuleCall, ...]:
         for other in backwards(run):
             if other.site is leak.backward.site:
                 continue
-            owning = optimizer_of_loss(run, other)
+            owning = meant_for(run, other)
             if owning is not None and owning.created in _owners(leak):
                 found += [call for call in calls_in(other.visited) if call.site in sites]
     return tuple(found)
@@ -234,7 +236,7 @@ def _accomplices(run: Run, leak: Leak) -> Iterator[Leak]:
         if other is leak.backward or other.loops != leak.backward.loops:
             continue
         fed = leak_path(run, other)
-        if fed is not None and fed[1] & leak.foreign and adversary(run, other, fed[0], fed[1]):
+        if fed is not None and fed.leaves & leak.foreign and any(opponents(run, other, fed)):
             more = _leak(run, other, leak.effect)
             if more is not None:
                 more.failing = leak.failing
@@ -254,7 +256,7 @@ def silent(run: Run) -> dict[Hashable, Leak]:
     """Leaks whose gradients the other optimizer consumes together with those of its own loss."""
     found: dict[Hashable, Leak] = {}
     for backward, fed in _flowing(run):
-        step = _consuming(run, backward, fed[0], fed[1])
+        step = _consuming(run, backward, fed)
         if step is not None:
             leak = _leak(run, backward, Effect.CHANGES)
             if leak is not None:
@@ -308,7 +310,7 @@ def _add(found: dict[Hashable, Leak], leak: Leak) -> None:
         _take(known, leak)
 
 
-def _flowing(run: Run) -> Iterator[tuple[Backward, tuple[OptimizerState, set[Leaf], set[Node]]]]:
+def _flowing(run: Run) -> Iterator[tuple[Backward, LeakPath]]:
     for backward in backwards(run):
         if backward.failure is None:
             fed = leak_path(run, backward)
@@ -316,31 +318,25 @@ def _flowing(run: Run) -> Iterator[tuple[Backward, tuple[OptimizerState, set[Lea
                 yield backward, fed
 
 
-def _consuming(run: Run, backward: Backward, mine: OptimizerState, foreign: set[Leaf]) -> Step | None:
+def _consuming(run: Run, backward: Backward, path: LeakPath) -> Step | None:
     """The step of another optimizer that consumes a leak next to a loss of its own through this network."""
-    own_step = next((s for s in steps(run) if s.optimizer is mine and _consumes(s, backward)), None)
-    own = set(mine.owned())
-    for step in steps(run):
-        if step.optimizer is mine or step.doubtful or own_step is None:
-            continue
-        for leaf in foreign:
-            consumed = step.consumed.get(leaf, {})
-            if backward not in consumed or not consumed[backward][0]:
-                continue
-            for other, (sure, _) in consumed.items():
-                adversarial = sure and other is not backward and _in_iteration(backward, other)
-                through = any(leaf_ in own for leaf_ in other.reached)
-                apart = own_step.serial < other.serial or first_step(run, backward) is not own_step
-                fools = fooling(run, other)
-                if fools is not None and fools.judge is mine and fools.maker is step.optimizer and sure:
-                    return step
-                if adversarial and through and apart and optimizer_of_loss(run, other) is step.optimizer:
-                    return step
+    mine, taking = path.optimizer, steps_using(run, [backward])
+    first = next((step for step in taking if step.optimizer is mine), None)
+    if first is None:
+        return None
+    known = ((other, purpose(run, other)) for other in opponents(run, backward, path))
+    against = {
+        other: its.optimizer
+        for other, its in known
+        if its is not None
+        and (its.evidence is Evidence.FOOLS or first.serial < other.serial or first is not taking[0])
+    }
+    for step in taking:
+        for held in (step.consumed.get(leaf, {}) for leaf in path.leaves if not step.doubtful):
+            own = (other for other, meant in against.items() if meant is step.optimizer)
+            if held.get(backward, (False,))[0] and any(held.get(other, (False,))[0] for other in own):
+                return step
     return None
-
-
-def _consumes(step: Step, backward: Backward) -> bool:
-    return any(backward in held for held in step.consumed.values())
 
 
 def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
@@ -349,10 +345,9 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
     if fed is None:
         return None
     mine, foreign, targets = fed
-    own = set(mine.owned())
     cuts: list[DetachPoint] = []
     asked: set[ast.expr] = set()
-    calls = [c for c in calls_in(backward.visited) if c.leaves & own and not c.leaves & foreign]
+    calls = calls_between(backward, mine.owned(), foreign)
     for call in calls:
         # Where one of its own networks feeds another, the cut belongs before the first.
         operands = operands_reaching(call, targets, [c for c in calls if c is not call])
@@ -566,7 +561,7 @@ def _other_first(program: Program, leak: Leak, places: list[tuple[ast.expr, Valu
         return
     own = set(mine.owned())
     events: set[ast.AST] = {call.site for call in calls_in(leak.backward.visited) if call.leaves & own}
-    events |= {b.site for b in backwards(run) if optimizer_of_loss(run, b) is mine}
+    events |= {b.site for b in backwards(run) if meant_for(run, b) is mine}
     events |= {z.site for z in gradient_clears(run) if own & set(z.leaves)} | {leak.backward.site}
     moves = swap_phases(program, events, step.site, other.site)
     detach = _detached(program, places, leak.asked)
@@ -750,7 +745,7 @@ def _carried_out(
         events += [e for e in (failing, failing.failure.culprit) if isinstance(e, Backward)]
     graph = {n for e in events for n in e.visited}
     events += [
-        b for b in backwards(leak.run) if _in_iteration(b, leak.backward) and not graph.isdisjoint(b.visited)
+        b for b in backwards(leak.run) if same_iteration(b, leak.backward) and not graph.isdisjoint(b.visited)
     ]
     # The pair with create_graph=True is an idiom of its own.
     retained = {
@@ -772,11 +767,6 @@ def _claim(leak: Leak) -> Claim:
     if leak.effect is Effect.CHANGES:
         return Claim(unchanged=constructed(leak.run, leak.optimizer))
     return Claim()
-
-
-def _in_iteration(event: Backward, of: Backward) -> bool:
-    """Whether ``event`` is in the same iteration of the loop, possibly in a loop within it."""
-    return event.loops[: len(of.loops)] == of.loops
 
 
 def _choices(retained: list[list[Edit]]) -> list[list[list[Edit]]]:

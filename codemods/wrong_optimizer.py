@@ -41,7 +41,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.alternation import Misdirected, misdirected
 from gradfix.autograd.graph import Backward, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
@@ -49,6 +48,7 @@ from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression
 from gradfix.core.span import Span
 from gradfix.rules.edits import constructed, line, note, receiver, stepped, stepping, within_file
+from gradfix.rules.intent.misdirected_steps import Misdirected, misdirected
 
 
 def find(program: Program) -> Iterator[Finding]:

@@ -28,9 +28,8 @@ from gradfix.autograd.graph import (
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import Sequence, Tensor, Value, tensors_in
 
-LeakPath = tuple[OptimizerState, set[Leaf], set[Node]]
-"""``(optimizer, leaves, nodes)``: the optimizer that a loss is for, the leaves of networks that only compute
-its input, and the nodes through which these get gradients."""
+Looped = Event | Node | ModuleCall
+"""What happens in some iteration of the loops around it."""
 
 
 @dataclass
@@ -45,7 +44,6 @@ class EventIndex:
     gradient_clears: list[ZeroGrad] = field(default_factory=list)
     iterations: dict[LoopContext, list[Step]] = field(default_factory=dict)
     steps_by_backward: dict[Backward, dict[Step, None]] = field(default_factory=dict)
-    leak_paths: dict[Backward, LeakPath | None] = field(default_factory=dict)
     effective_steps: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
     """Optimizers with the places of those of their steps that found a gradient."""
     walked: tuple[set[Node], set[object]] | None = None
@@ -77,11 +75,6 @@ def _index(run: Run) -> EventIndex:
     if known is None or known.of is not run.events or known.count != len(run.events):
         known = run.index = EventIndex(run.events)
     return known
-
-
-def leak_path_memo(run: Run) -> dict[Backward, LeakPath | None]:
-    """The memo of :func:`gradfix.rules.diagnosis.leak_path`: its answer for each backward of a run."""
-    return _index(run).leak_paths
 
 
 Answer = TypeVar("Answer")
@@ -276,9 +269,9 @@ def consumers(run: Run, backward: Backward) -> set[OptimizerState]:
     return {s.optimizer for s in _index(run).steps_by_backward.get(backward, ())}
 
 
-def same_iteration(node: Node, event: Backward) -> bool:
-    """Whether ``node`` was computed in the iteration of every loop in which ``event`` happens."""
-    return node.loops[: len(event.loops)] == event.loops
+def same_iteration(one: Looped, event: Looped) -> bool:
+    """Whether ``one`` happens in the iteration of every loop in which ``event`` happens."""
+    return one.loops[: len(event.loops)] == event.loops
 
 
 def earlier_iteration(node: Node, event: Backward) -> int | None:

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from types import NoneType
 from typing import NamedTuple
 
-from gradfix.autograd.goals import Held, contrary, goals
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, reachable_nodes
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
@@ -24,6 +23,7 @@ from gradfix.autograd.trace_queries import (
     passing_gradient_to,
 )
 from gradfix.autograd.values import Const, Tensor, Unknown, Value, tensors_in
+from gradfix.rules.intent.goals import Held, contrary, goals
 
 
 class Fooling(NamedTuple):
