@@ -46,39 +46,40 @@ from __future__ import annotations
 
 import ast
 import itertools
-import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeGuard
 
 from gradfix.autograd.graph import Backward, Clip, Event, Leaf, LoopContext, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
-    accumulated_leaves,
     backwards,
-    calls_in,
-    consuming_again,
-    first_step,
     gradient_clears,
-    has_uncleared_step,
-    leaves_gradients_for,
     of_kind,
-    operands_reaching,
-    passing_gradient_to,
     steps,
     steps_using,
-    undifferentiated,
 )
 from gradfix.autograd.trace_queries import between as in_between
-from gradfix.autograd.values import Module, Optimizer
+from gradfix.autograd.values import Optimizer
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement
 from gradfix.core.span import Span
 from gradfix.core.syntax import LOOPS
 from gradfix.rules import conditional_steps
+from gradfix.rules.clauses import (
+    KEPT,
+    UNKNOWN,
+    Verdict,
+    accumulated_leaves,
+    breaches,
+    cleared_before_use,
+    consuming_again,
+    has_uncleared_step,
+    left_before,
+)
 from gradfix.rules.edits import clearing_place, insert, move, note, receiver, stepped, within_file
 from gradfix.rules.intent.misdirected_steps import misdirected
-from gradfix.rules.intent.purpose import meant_for
 
 
 @dataclass(eq=False)
@@ -154,7 +155,7 @@ def _adding_up(run: Run) -> set[ast.AST]:
 
     Where an iteration leaves out what clears for them as well, nothing does: that is no better.
     """
-    return {event.site for pair in consuming_again(run) for event in pair}
+    return {event.site for pair in consuming_again(run).values() for event in pair}
 
 
 @dataclass(eq=False)
@@ -300,140 +301,42 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
 
     Or nothing of one network, which is cleared there, and none of which the optimizer ever consumes.
     """
-    found: dict[Hashable, Misplaced] = {}
-    refuted: set[Hashable] = set()
-    for step in steps(run):
-        optimizer = step.optimizer
-        if step.doubtful or not optimizer.groups_known or not step.without_gradient:
-            refuted.add(step.site)
-            continue
-        if _backward_comes_later(run, step):
-            refuted.add(step.site)  # what is misplaced is the step: see step-before-backward
-            continue
-        previous = max((s.serial for s in optimizer.steps if s.serial < step.serial), default=0)
-        cleared = [z for z in gradient_clears(run) if previous < z.serial < step.serial]
-        lost = [
-            (z, b)
-            for z in cleared
-            for leaf, d in z.dropped.items()
-            if leaf in step.without_gradient
-            for b, c in d.items()
-            if not c.consumed
-            and b.serial > previous
-            and b.loops[: len(step.loops)] == step.loops == z.loops
-            and (c.certain or optimizer.external or leaves_gradients_for(run, b, optimizer))
-        ]
-        if lost and (not step.consumed or _never_trained(optimizer, lost[-1][0])):
-            zero = lost[-1][0]
-            dropped = [b for z, b in lost if z is zero]
-            # A loss that another optimizer has stepped on has only left some of its gradients here.
-            own = [b for b in dropped if meant_for(run, b) in (None, optimizer)]
-            if not own and (
-                any(b.loops == step.loops and zero.serial < b.serial < step.serial for b in backwards(run))
-                or undifferentiated(run, step, set(optimizer.owned()), previous) is not None
-            ):
-                # It is meant for that backward, which does not come to its parameters, or for a missing one.
-                refuted.add(step.site)
-                continue
-            first = min(own or dropped, key=lambda b: b.serial)
-            effect = Effect.CHANGES if step.consumed else Effect.REPAIRS
-            found.setdefault(step.site, Misplaced(zero, first, step, effect, lost=True))
-        else:
-            refuted.add(step.site)
-    return {key: one for key, one in found.items() if key not in refuted}
-
-
-def _never_trained(optimizer: OptimizerState, zero: ZeroGrad) -> bool:
-    """Whether a whole network is cleared, and no step of the optimizer finds a gradient of it.
-
-    Gradients that are cleared one parameter at a time are thrown away on purpose.
-    """
-    cleared = set(zero.leaves)
-    return isinstance(zero.target, Module) and not any(
-        cleared & set(step.consumed) or step.doubtful for step in optimizer.steps
-    )
-
-
-def _backward_comes_later(run: Run, step: Step) -> bool:
-    """Whether a backward that nobody consumes follows in the iteration: the step should have waited for
-    it."""
-    mine = set(step.optimizer.owned())
-    return any(
-        later.serial > step.serial
-        and later.loops == step.loops
-        and mine & set(later.reached)
-        and meant_for(run, later) is None
-        for later in backwards(run)
-    )
+    return {
+        place: Misplaced(*lost, Effect.CHANGES if lost.step.consumed else Effect.REPAIRS, lost=True)
+        for place, lost in breaches(steps(run), partial(cleared_before_use, run)).items()
+    }
 
 
 def dirtied(run: Run) -> dict[Hashable, Misplaced]:
     """Steps that consume what a loss for another optimizer left on its way."""
-    found: dict[Hashable, Misplaced] = {}
-    refuted: set[Hashable] = set()
     met: set[tuple[ast.AST, OptimizerState, LoopContext]] = set()
-    for step in steps(run):
-        one = _dirt(run, step)
+
+    def judge(step: Step) -> Misplaced | Verdict:
+        place = step.site, step.optimizer, step.loops[:-1]
+        one, again = _dirt(run, step), place in met
+        met.add(place)
         if one is not None:
-            found.setdefault(step.site, one)
-        elif step.doubtful or (
-            (step.site, step.optimizer, step.loops[:-1]) in met and not _right_behind_another(run, step)
-        ):
-            # Before the first step of a loop there was neither a clearing behind it nor what another leaves,
-            # or what stands before the loop has cleared that.
-            refuted.add(step.site)
-        met.add((step.site, step.optimizer, step.loops[:-1]))
-    return {key: one for key, one in found.items() if key not in refuted}
+            return one
+        # Before the first step of a loop there was neither a clearing behind it nor what another leaves, or
+        # what stands before the loop has cleared that.
+        return KEPT if step.doubtful or (again and not _right_behind_another(run, step)) else UNKNOWN
+
+    return breaches(steps(run), judge)
 
 
 def _dirt(run: Run, step: Step) -> Misplaced | None:
-    if step.doubtful:
+    left, mine = left_before(run, step), set(step.optimizer.owned())
+    if left is None:
         return None
-    mine = set(step.optimizer.owned())
-    consumed = {b: sure for d in step.consumed.values() for b, (sure, _) in d.items()}
-    own = [b for b in consumed if meant_for(run, b) is step.optimizer]
-    if any(b.loops != step.loops for b in own):
-        return None  # What has accumulated over several iterations would be cleared with the rest.
-    for dirt, sure in consumed.items():
-        other = meant_for(run, dirt)
-        if not sure or other is None or other is step.optimizer or not own or not _around(dirt, step):
-            continue
-        needed = min(own, key=lambda b: b.serial)
-        stepped_on = first_step(run, dirt)
-        if stepped_on is None or stepped_on.serial > needed.serial:
-            continue
-        if dirt.serial > needed.serial or not _passes_through(dirt, mine, set(other.owned())):
-            continue
-        spilled = {leaf for leaf, known in needed.reached.items() if known}.intersection(other.owned())
-        if spilled and (dirt.loops == needed.loops or not _cleared_unused(run, needed, other, spilled)):
-            continue  # Both may be trained on both losses, or one of them on what both leave in an iteration.
-        clearing = [
-            z
-            for z in gradient_clears(run)
-            if _alongside(z, step) and z.serial < dirt.serial and set(z.leaves) & mine
-        ]
-        if clearing:
-            return Misplaced(clearing[-1], needed, step, Effect.CHANGES, dirt=dirt)
+    for zero in reversed(gradient_clears(run)):
+        if _alongside(zero, step) and zero.serial < left.foreign.serial and mine & set(zero.leaves):
+            return Misplaced(zero, left.own, step, Effect.CHANGES, dirt=left.foreign)
     return None
-
-
-def _cleared_unused(run: Run, backward: Backward, other: OptimizerState, leaves: set[Leaf]) -> bool:
-    """Whether what a backward leaves in another optimizer's parameters is cleared before that one steps."""
-    following = (s.serial for s in steps(run) if s.optimizer is other and s.serial > backward.serial)
-    end = next(following, math.inf)
-    cleared = {leaf for z in gradient_clears(run) if backward.serial < z.serial < end for leaf in z.leaves}
-    return end == math.inf or leaves <= cleared
 
 
 def _alongside(event: Event, step: Step) -> bool:
     """Whether something happens in the very loops that the step is in, in whichever iteration."""
     return [loop for loop, _ in event.loops] == [loop for loop, _ in step.loops]
-
-
-def _around(event: Event, step: Step) -> bool:
-    """The same, or in a loop around the one in which the step is repeated."""
-    loops = [loop for loop, _ in event.loops]
-    return loops == [loop for loop, _ in step.loops][: len(loops)] and (bool(loops) or not step.loops)
 
 
 def _right_behind_another(run: Run, step: Step) -> bool:
@@ -446,17 +349,10 @@ def _right_behind_another(run: Run, step: Step) -> bool:
     )
 
 
-def _passes_through(dirt: Backward, mine: set[Leaf], theirs: set[Leaf]) -> bool:
-    """Whether a loss runs through a network of ``mine`` on its way to one of ``theirs``."""
-    targets = passing_gradient_to(dirt.visited, theirs)
-    calls = (c for c in calls_in(dirt.visited) if c.leaves & mine and not c.leaves & theirs)
-    return any(operands_reaching(call, targets) for call in calls)
-
-
 def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
     """Steps that consume gradients again, since they are cleared only outside their loop."""
     found: dict[Hashable, Misplaced] = {}
-    for step, fresh in consuming_again(run):
+    for step, fresh in consuming_again(run).values():
         if _same_graph(step, fresh) or misdirected(run, step) is not None:
             continue  # Another graph is to be computed, or another optimizer to step.
         clearing = [z for z in gradient_clears(run) if set(z.leaves) & set(step.optimizer.owned())]

@@ -8,6 +8,7 @@ each uses what the other makes, or says, as it is.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from types import NoneType
 from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, reachable_nodes
@@ -16,6 +17,7 @@ from gradfix.autograd.trace_queries import (
     backwards,
     cached_by_event,
     calls_in,
+    consumers,
     first_step,
     operands_reaching,
     owned_elsewhere,
@@ -23,6 +25,8 @@ from gradfix.autograd.trace_queries import (
     same_iteration,
     without_call,
 )
+from gradfix.autograd.values import Const
+from gradfix.rules.intent.players import detached_makers, fooling
 from gradfix.rules.intent.purpose import Evidence, meant_for, purpose
 
 
@@ -101,3 +105,80 @@ def takes_turns(run: Run, backward: Backward, other: Backward, path: LeakPath) -
     first, second = sorted((backward, other), key=lambda b: b.serial)
     step = first_step(run, first)
     return step is not None and step.serial < second.serial
+
+
+class Passing(NamedTuple):
+    """A loss for another optimizer, whose gradients come to this one only because they pass through."""
+
+    maker: OptimizerState
+    """The optimizer that the loss is for."""
+    own: Backward
+    """The first loss of those at hand that is for this optimizer itself."""
+
+
+def passing_through(
+    run: Run, event: Backward, optimizer: OptimizerState, events: list[Backward]
+) -> Passing | None:
+    """Whether a loss, of several whose gradients an optimizer has, goes through its network to another's.
+
+    That is certain where it fools the network, or where a loss of the optimizer's own calls the same network
+    and says what the two are to each other: it takes what the other network makes for a constant, or it has a
+    target where this loss has none.
+    """
+    fools = fooling(run, event)
+    if fools is not None and fools.judge is optimizer and fools.judging in events:
+        others = (e for e in events if (f := fooling(run, e)) is None or f.judge is not optimizer)
+        return Passing(fools.maker, next(others))
+    for other in events:
+        fools = fooling(run, other)
+        if fools is not None and fools.maker is optimizer and fools.judging is event:
+            # What both use cannot be detached for one of them: see undetached-fake for the rest.
+            if not {*calls_in(event.visited)}.isdisjoint(_of(other, set(fools.judge.owned()))):
+                return Passing(fools.judge, other)
+    mine = set(optimizer.owned())
+    maker = _maker_behind(run, event, mine)
+    own = [one for one in events if mine >= one.reached.keys()]
+    if maker is None or not own:
+        return None
+    networks = {call.module for call in _of(event, mine)}
+    calls = [call for one in own for call in _of(one, mine) if call.module in networks]
+    aimless = _compares_with_nothing(event, mine)
+    if not any(aimless or maker in detached_makers(run, call) for call in calls):
+        return None
+    step = first_step(run, event)
+    if step is not None and step.serial < own[0].serial:
+        return None  # What is cleared at the wrong moment is misplaced-zero-grad.
+    return Passing(maker, own[0])
+
+
+def _maker_behind(run: Run, event: Backward, mine: set[Leaf]) -> OptimizerState | None:
+    """The optimizer of the network to which a loss goes through one of these."""
+    if not event.certain or not event.accumulates or event.failure is not None:
+        return None
+    taking = consumers(run, event)
+    for theirs in (one.state for one in run.optimizers if one.state in taking):
+        owned = set(theirs.owned())
+        if mine.isdisjoint(owned) and leads_through(event, mine, owned):
+            return theirs
+    return None
+
+
+def _of(event: Backward, leaves: set[Leaf]) -> list[ModuleCall]:
+    """The calls of networks, with these parameters only, that a loss goes through."""
+    return [call for call in calls_in(event.visited) if call.leaves and call.leaves <= leaves]
+
+
+def _compares_with_nothing(event: Backward, mine: set[Leaf]) -> bool:
+    """Whether a loss is made of what these networks say and of numbers alone: it has no target."""
+    inside = {node for call in _of(event, mine) for node in event.visited if node.call is call}
+    waiting, seen = list(event.roots), set[Node]()
+    while waiting:
+        at = waiting.pop()
+        if at in inside or at in seen:
+            continue
+        seen.add(at)
+        other = at.graphless_operand[1] if at.graphless_operand is not None else None
+        if at.call is not None or at.leaves or at.data_operands or not isinstance(other, (Const, NoneType)):
+            return False
+        waiting += [edge.node for edge in at.edges]
+    return bool(inside)
