@@ -57,6 +57,7 @@ from gradfix.autograd.trace_queries import (
 )
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
 from gradfix.core.span import Span
+from gradfix.rules.clauses import KEPT, UNKNOWN, Verdict, breaches
 from gradfix.rules.edits import move, note, receiver, stepped, within_file
 from gradfix.rules.intent.misdirected_steps import misdirected
 from gradfix.rules.intent.purpose import meant_for
@@ -94,17 +95,14 @@ def _loses(run: Run) -> bool:
 
 def too_early(run: Run) -> dict[Hashable, Early]:
     """Backwards that nobody consumes, each with the step of their optimizer that came just before."""
-    found: dict[Hashable, Early] = {}
-    refuted: set[Hashable] = set()
-    for event in backwards(run):
+
+    def judge(event: Backward) -> Early | Verdict:
         early = _before(run, event)
-        if early is None:
-            refuted.add(event.site)
-        elif not event.loops or _lost(run, early):
-            found.setdefault(event.site, early)
-        elif _followed(run, early):
-            refuted.add(event.site)
-    return {site: early for site, early in found.items() if site not in refuted}
+        if early is not None and (not event.loops or _lost(run, early)):
+            return early
+        return KEPT if early is None or _followed(run, early) else UNKNOWN
+
+    return breaches(backwards(run), judge)
 
 
 def _before(run: Run, event: Backward) -> Early | None:

@@ -43,6 +43,7 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, between, steps, steps_in
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement
 from gradfix.core.span import Span
+from gradfix.rules.clauses import KEPT, Verdict, breaches
 from gradfix.rules.edits import constructed, line, note, receiver, stepped, within_file
 from gradfix.rules.intent.misdirected_steps import misdirected
 
@@ -72,17 +73,14 @@ def find(program: Program) -> Iterator[Finding]:
 
 def repeated_steps(run: Run) -> dict[Hashable, RepeatedStep]:
     """By the place of the second step: pairs of steps that use the same gradients."""
-    found: dict[Hashable, RepeatedStep] = {}
-    refuted: set[Hashable] = set()
-    for second in steps(run):
+
+    def judge(second: Step) -> RepeatedStep | Verdict:
         earlier = (s for s in reversed(steps_in(run, second.loops)) if s.serial < second.serial)
         first = next((s for s in earlier if _alike(s.optimizer, second.optimizer)), None)
         loss = None if first is None else _consumed_again(run, first, second)
-        if first is None or loss is None:
-            refuted.add(second.site)
-        else:
-            found.setdefault(second.site, RepeatedStep(run, first, second, loss))
-    return {site: one for site, one in found.items() if site not in refuted}
+        return KEPT if first is None or loss is None else RepeatedStep(run, first, second, loss)
+
+    return breaches(steps(run), judge)
 
 
 def _alike(one: OptimizerState, other: OptimizerState) -> bool:

@@ -80,6 +80,7 @@ from gradfix.autograd.trace_queries import (
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Enclose, Finding, Fix, Note, ReplaceExpression, Way
 from gradfix.core.span import Span
+from gradfix.rules.clauses import UNKNOWN, Verdict, breaches, optimizers_that_step, used_by_nobody
 from gradfix.rules.diagnosis import Diagnosis, diagnose, leaking, reused
 from gradfix.rules.edits import (
     constructed,
@@ -180,7 +181,7 @@ def _needed_elsewhere(program: Program, leak: Leak) -> tuple[ModuleCall, ...]:
 def _never_stepped(entry: EntryPoint, leak: Leak) -> bool:
     """Whether no run steps on what a leak ends in, which has an optimizer: it is that which is forgotten."""
     owners = _owners(leak)
-    return bool(owners) and owners.isdisjoint(s.optimizer.created for run in entry.runs for s in steps(run))
+    return bool(owners) and owners.isdisjoint(optimizers_that_step(entry.runs))
 
 
 def _serves_others(entry: EntryPoint, leak: Leak) -> bool:
@@ -189,7 +190,7 @@ def _serves_others(entry: EntryPoint, leak: Leak) -> bool:
     Where every run with this loss steps on what the leak ends in, that was seen already.
     """
     owners = _owners(leak)
-    without = [run for run in entry.runs if owners.isdisjoint(s.optimizer.created for s in steps(run))]
+    without = [run for run in entry.runs if owners.isdisjoint(optimizers_that_step([run]))]
     if not any(backward.site is leak.backward.site for run in without for backward in backwards(run)):
         return False
     places = {expression for _, expression, _ in leak.cuts}
@@ -249,73 +250,43 @@ def _merge(found: dict[Hashable, Leak], leak: Leak) -> None:
         if known.foreign & leak.foreign:
             _take(known, leak)
             return
-    _add(found, leak)
+    found[leak.backward.site] = leak
 
 
 def silent(run: Run) -> dict[Hashable, Leak]:
     """Leaks whose gradients the other optimizer consumes together with those of its own loss."""
-    found: dict[Hashable, Leak] = {}
-    for backward, fed in _flowing(run):
-        step = _consuming(run, backward, fed)
-        if step is not None:
-            leak = _leak(run, backward, Effect.CHANGES)
-            if leak is not None:
-                leak.step = step
-                _add(found, leak)
-    return found
+
+    def judge(backward: Backward) -> Leak | Verdict:
+        path = _flowing(run, backward)
+        step = None if path is None else _consuming(run, backward, path)
+        leak = None if step is None else _leak(run, backward, Effect.CHANGES)
+        return UNKNOWN if leak is None else replace(leak, step=step)
+
+    return breaches(backwards(run), judge, _take)
 
 
 def wasted(run: Run) -> dict[Hashable, Leak]:
     """Leaks whose gradients are always cleared before anybody consumes them."""
-    found: dict[Hashable, Leak] = {}
-    used: set[Hashable] = set()
-    for backward, fed in _flowing(run):
-        dropped = {
-            leaf: z.dropped[leaf][backward]
-            for z in gradient_clears(run)
-            for leaf in fed[1]
-            if backward in z.dropped.get(leaf, ())
-        }
-        consumed = any(backward in d for s in steps(run) for leaf, d in s.consumed.items() if leaf in fed[1])
-        # A step that finds nothing at all was to consume them: it is misplaced, or the clearing is.
-        starved = any(
-            not fed[1].isdisjoint(s.without_gradient)
-            for s in steps(run)
-            if s.loops == backward.loops and not s.consumed
-        )
-        if consumed or starved or any(leaf.unknown_grad for leaf in fed[1]):
-            used.add(backward.site)
-        elif set(dropped) == fed[1] or not _stepped_on(run, fed[1]):
-            leak = _leak(run, backward, Effect.PRESERVES)
-            if leak is not None and trained_target(run, backward) is not None:
-                continue  # What is to be detached is the whole target.
-            # A prediction that is detached for another loss is a mistake of its own (stale-forward).
-            if leak is not None and not any(n.call is c for _, n, _ in run.detached for c, _, _ in leak.cuts):
-                clearing = (z for z in gradient_clears(run) if any(backward in d for d in z.dropped.values()))
-                leak.cleared = next((z for z in clearing if not fed[1].isdisjoint(z.dropped)), None)
-                _add(found, leak)
-    return {key: leak for key, leak in found.items() if key not in used}
+
+    def judge(backward: Backward) -> Leak | Verdict:
+        path = _flowing(run, backward)
+        clearing = UNKNOWN if path is None else used_by_nobody(run, backward, path.leaves)
+        if isinstance(clearing, Verdict):
+            return clearing
+        leak = _leak(run, backward, Effect.PRESERVES)
+        if leak is None or trained_target(run, backward) is not None:
+            return UNKNOWN  # What is to be detached is the whole target.
+        if any(n.call is c for _, n, _ in run.detached for c, _, _ in leak.cuts):
+            return UNKNOWN  # A prediction that is detached for another loss is stale-forward's.
+        return replace(leak, cleared=next(iter(clearing), None))
+
+    return breaches(backwards(run), judge, _take)
 
 
-def _stepped_on(run: Run, leaves: set[Leaf]) -> bool:
-    """Whether a run comes to a step on any of some parameters, or they have no optimizer that could."""
-    owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
-    return not leaves <= owned or any(not leaves.isdisjoint(s.optimizer.owned()) for s in steps(run))
-
-
-def _add(found: dict[Hashable, Leak], leak: Leak) -> None:
-    """Merge what different iterations show of the same backward."""
-    known = found.setdefault(leak.backward.site, leak)
-    if known is not leak:
-        _take(known, leak)
-
-
-def _flowing(run: Run) -> Iterator[tuple[Backward, LeakPath]]:
-    for backward in backwards(run):
-        if backward.failure is None:
-            fed = leak_path(run, backward)
-            if fed is not None and all(o.state.groups_known for o in run.optimizers):
-                yield backward, fed
+def _flowing(run: Run, backward: Backward) -> LeakPath | None:
+    """How a loss leaks that comes off, if it is known what each optimizer owns."""
+    known = backward.failure is None and all(o.state.groups_known for o in run.optimizers)
+    return leak_path(run, backward) if known else None
 
 
 def _consuming(run: Run, backward: Backward, path: LeakPath) -> Step | None:

@@ -47,16 +47,18 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression
 from gradfix.core.span import Span
+from gradfix.rules.clauses import UNKNOWN, breaches, optimizers_that_step
 from gradfix.rules.edits import constructed, line, note, receiver, stepped, stepping, within_file
 from gradfix.rules.intent.misdirected_steps import Misdirected, misdirected
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step of an optimizer that another one should have made."""
+    made = optimizers_that_step(run for entry in program.entry_points for run in entry.runs)
     for entry in program.entry_points:
         reported: set[ast.AST] = set()
         for one in entry.certain_observations(wrong, lambda m: m.step.site, raises=False):
-            if one.step.site in reported or (one.partner is None and one.meant.created in _stepping(program)):
+            if one.step.site in reported or (one.partner is None and one.meant.created in made):
                 continue
             reported |= {one.step.site} | ({one.partner.step.site} if one.partner is not None else set())
             yield _finding(program, one)
@@ -64,17 +66,7 @@ def find(program: Program) -> Iterator[Finding]:
 
 def wrong(run: Run) -> dict[Hashable, Misdirected]:
     """By place: the steps of the wrong optimizer."""
-    found: dict[Hashable, Misdirected] = {}
-    for step in steps(run):
-        one = misdirected(run, step)
-        if one is not None:
-            found.setdefault(step.site, one)
-    return found
-
-
-def _stepping(program: Program) -> set[ast.AST]:
-    """Where the optimizers are made that step, in whatever run."""
-    return {s.optimizer.created for entry in program.entry_points for run in entry.runs for s in steps(run)}
+    return breaches(steps(run), lambda step: misdirected(run, step) or UNKNOWN)
 
 
 def _finding(program: Program, one: Misdirected) -> Finding:

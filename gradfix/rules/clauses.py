@@ -25,6 +25,7 @@ from gradfix.autograd.trace_queries import (
     leaves_gradients_for,
     same_iteration,
     steps,
+    steps_in,
     steps_using,
     undifferentiated,
 )
@@ -47,15 +48,25 @@ Breach = TypeVar("Breach")
 
 
 def breaches(
-    events: Iterable[Happened], judge: Callable[[Happened], Breach | Verdict]
+    events: Iterable[Happened],
+    judge: Callable[[Happened], Breach | Verdict],
+    merge: Callable[[Breach, Breach], None] = lambda first, another: None,
 ) -> dict[Hashable, Breach]:
-    """By place: the first breach of a clause there, if no iteration keeps the clause at that place."""
+    """By place: the first breach of a clause there, if no iteration keeps the clause at that place.
+
+    Args:
+        events: what may break it.
+        judge: what is so of one of them.
+        merge: adds to the first breach what another one at its place shows.
+    """
     found: dict[Hashable, Breach] = {}
     kept: set[Hashable] = set()
     for event in events:
         judged = judge(event)
         if not isinstance(judged, Verdict):
-            found.setdefault(event.site, judged)
+            known = found.setdefault(event.site, judged)
+            if known is not judged:
+                merge(known, judged)
         elif judged is KEPT:
             kept.add(event.site)
     return {site: breach for site, breach in found.items() if site not in kept}
@@ -311,3 +322,32 @@ def _backward_comes_later(run: Run, step: Step) -> bool:
         later.loops == step.loops and mine & set(later.reached) and meant_for(run, later) is None
         for later in between(backwards(run), step.serial)
     )
+
+
+# -- what is meant for nobody costs nothing ------------------------------------------------------------
+
+
+def used_by_nobody(run: Run, backward: Backward, leaves: set[Leaf]) -> list[ZeroGrad] | Verdict:
+    """Where the gradients of some parameters are cleared before any step uses what a backward gives them.
+
+    Nowhere, if no step on these parameters is ever made.
+    """
+    using = any(backward in s.consumed.get(leaf, ()) for s in steps_using(run, [backward]) for leaf in leaves)
+    # A step that finds nothing at all was to use them: it is misplaced, or the clearing is.
+    starved = (s for s in steps_in(run, backward.loops) if not s.consumed)
+    if using or any(leaf.unknown_grad for leaf in leaves):
+        return KEPT
+    if any(not leaves.isdisjoint(step.without_gradient) for step in starved):
+        return KEPT
+    dropped = {
+        z: {leaf for leaf in leaves if backward in z.dropped.get(leaf, ())} for z in gradient_clears(run)
+    }
+    clearing = [zero for zero, some in dropped.items() if some]
+    owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
+    idle = leaves <= owned and all(leaves.isdisjoint(s.optimizer.owned()) for s in steps(run))
+    return clearing if idle or leaves == set().union(*dropped.values()) else UNKNOWN
+
+
+def optimizers_that_step(runs: Iterable[Run]) -> set[ast.AST]:
+    """Where the optimizers are made that step in any of some runs."""
+    return {step.optimizer.created for run in runs for step in steps(run)}
