@@ -34,6 +34,7 @@ Effect: repairs. Gradients up to the first failing iteration are unchanged; afte
 from its own segment (truncated backpropagation through time).
 
 Severity: error.
+Clause: autograd can compute each gradient.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ By hand: let the term keep its graph, or leave it out of the loss and log it by 
 Effect: changes.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ By hand: make a list of the parameters, `list(net.parameters())`, or ask the net
 Effect: changes, or repairs where an optimizer raises.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations

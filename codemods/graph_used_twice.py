@@ -42,6 +42,7 @@ not, detach what they share before it.
 Effect: repairs, or changes where keeping the graph is a choice.
 
 Severity: error.
+Clause: autograd can compute each gradient.
 """
 
 from __future__ import annotations

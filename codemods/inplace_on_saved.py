@@ -43,6 +43,7 @@ one by one), or write into a copy (`x = x.clone()`).
 Effect: repairs.
 
 Severity: error.
+Clause: autograd can compute each gradient.
 """
 
 from __future__ import annotations

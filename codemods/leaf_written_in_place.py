@@ -42,6 +42,7 @@ for `x *= 2`), or create it without `requires_grad=True`.
 Effect: repairs.
 
 Severity: error.
+Clause: autograd can compute each gradient.
 """
 
 from __future__ import annotations

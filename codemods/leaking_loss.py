@@ -42,6 +42,7 @@ By hand: step before the backward of the other loss, on a fresh forward, or rest
 Effect: changes.
 
 Severity: error.
+Clause: no other loss.
 """
 
 from __future__ import annotations

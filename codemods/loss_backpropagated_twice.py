@@ -29,6 +29,7 @@ would only hide that the loss counts double.
 Effect: repairs where the second call raises, changes where the flag has hidden it.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations

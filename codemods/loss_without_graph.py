@@ -36,6 +36,7 @@ By hand: compute the loss directly from the output of the network: from logits o
 Effect: repairs.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ scales the loss.
 Effect: changes.
 
 Severity: error. What is used is not what was clipped.
+Clause: used as it is meant.
 """
 
 from __future__ import annotations

@@ -40,6 +40,7 @@ nothing then in the iterations that are waited for.
 By hand: clear the gradients once for each step: before the first backward that it uses, or right after it.
 
 Severity: error.
+Clause: every gradient that is meant is used.
 """
 
 from __future__ import annotations

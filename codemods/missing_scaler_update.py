@@ -27,6 +27,7 @@ By hand: call `scaler.update()` once in every iteration, after the last `scaler.
 Effect: repairs.
 
 Severity: error.
+Clause: used as it is meant.
 """
 
 from __future__ import annotations

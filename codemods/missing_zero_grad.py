@@ -43,6 +43,7 @@ By hand: call `optimizer.zero_grad()` once for each step, before the backward.
 Effect: changes.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations

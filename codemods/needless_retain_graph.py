@@ -34,6 +34,7 @@ Effect: preserves. The gradients are the same, bit for bit.
 Severity: warning, or an info where no variable holds on to the graph. It costs no time, and memory as long as
 a variable holds the graph: mostly until the next forward has computed another one, so that two are there at
 once. And it hides errors.
+Clause: nothing is kept longer than it is used.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ the whole.
 Effect: changes.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations

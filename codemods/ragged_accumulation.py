@@ -29,6 +29,7 @@ By hand: step once more after the loop, or clear the gradients before the next o
 Effect: changes.
 
 Severity: warning where a rest is known to be left, else info: it may be that none is.
+Clause: each loss once.
 """
 
 from __future__ import annotations

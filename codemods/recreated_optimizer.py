@@ -32,6 +32,7 @@ By hand: create the optimizer once, before the loop, and hand it to the function
 Effect: changes.
 
 Severity: error.
+Clause: used as it is meant.
 """
 
 from __future__ import annotations

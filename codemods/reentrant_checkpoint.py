@@ -24,6 +24,7 @@ By hand: iteration `use_reentrant=False`.
 Effect: changes.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ By hand: create the optimizer when the network is complete, or give it the new l
 Effect: changes.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations

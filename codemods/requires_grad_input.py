@@ -26,6 +26,7 @@ the loop.
 Effect: repairs.
 
 Severity: error.
+Clause: autograd can compute each gradient.
 """
 
 from __future__ import annotations

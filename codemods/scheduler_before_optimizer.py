@@ -30,6 +30,7 @@ By hand: call `scheduler.step()` after the optimizer's step, or at the end of th
 Effect: changes.
 
 Severity: warning. One learning rate of the schedule is left out, and torch itself warns of it.
+Clause: used as it is meant.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ Effect: repairs where no step of the optimizer uses anything, changes where it u
 predicted between the two is predicted before the step now.
 
 Severity: error.
+Clause: every gradient that is meant is used.
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ optimizer was created with the parameters of the network that is trained.
 Effect: repairs where the optimizer trains nobody, changes where it trains others.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations

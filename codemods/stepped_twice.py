@@ -29,6 +29,7 @@ By hand: step once for each backward.
 Effect: changes.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ the whole Bellman error by intent, say so (`# gradfix: ignore[trained-target]`).
 Effect: changes.
 
 Severity: error.
+Clause: no other loss.
 """
 
 from __future__ import annotations

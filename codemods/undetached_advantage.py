@@ -37,6 +37,7 @@ By hand: detach the advantage where it multiplies the log probabilities (`-(log_
 advantage.detach()).mean()`).
 
 Severity: error.
+Clause: no other loss.
 """
 
 from __future__ import annotations

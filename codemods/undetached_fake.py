@@ -51,6 +51,7 @@ Effect: repairs where autograd raised, changes where a leak is closed, preserves
 `retain_graph=True` that was there only for this goes with it.
 
 Severity: error, or a warning where only work is saved: a backward through the other network.
+Clause: no other loss.
 """
 
 from __future__ import annotations

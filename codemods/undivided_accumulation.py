@@ -30,6 +30,7 @@ By hand: divide the loss by the number of iterations per step.
 Effect: none.
 
 Severity: info. The learning rate may have been chosen with it.
+Clause: each loss once.
 """
 
 from __future__ import annotations

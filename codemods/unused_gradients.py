@@ -41,6 +41,7 @@ Effect: preserves.
 
 Severity: warning. A part of each backward is done for nothing, and what no step uses adds up until somebody
 does. Error where a loss reaches nothing else: whom it is for never learns.
+Clause: what is meant for nobody costs nothing.
 """
 
 from __future__ import annotations

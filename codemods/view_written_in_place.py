@@ -28,6 +28,7 @@ parts in a list and combine them with `torch.stack` or `torch.cat`.
 Effect: repairs.
 
 Severity: error.
+Clause: autograd can compute each gradient.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ By hand: after each loss, step the optimizer of the network that the loss is for
 Effect: changes, or repairs where weights are moved that a later backward needs.
 
 Severity: error.
+Clause: every gradient that is meant is used.
 """
 
 from __future__ import annotations

@@ -47,12 +47,13 @@ def entries_in_files(report: Report) -> Iterator[tuple[FindingData, str]]:
 
 
 def of_codemods(known: Iterable[Codemod]) -> str:
-    """``list`` as an array of ``{code, severity, summary, documentation}``."""
+    """``list`` as an array of ``{code, severity, clause, summary, documentation}``."""
     return dump(
         [
             {
                 "code": one.name,
                 "severity": one.severity,
+                "clause": one.clause,
                 "summary": one.summary,
                 "documentation": one.documentation,
             }
