@@ -4,10 +4,10 @@
     python tools/generate_docs.py --check    exit with 1 if it is stale
 
 A docstring is nearly Markdown as it is: its indented blocks are fenced, and the words ``Preconditions``,
-``When not to fix it``, ``By hand``, ``Effect``, ``Severity`` and ``Clause`` at the start of a line become
-bold. Its first line, its severity, its clause and the words behind ``Effect:`` are its row in the table at the
-top. What was measured is in ``benchmarks/strangers.json`` (kept by hand: a person reads findings and files) and
-``benchmarks/peers.json`` (written by ``benchmarks/peers.py``).
+``When not to fix it``, ``By hand``, ``Effect``, ``Severity`` and ``Clause`` become bold where a line begins
+with them. Its first line, its severity, its clause and the words behind ``Effect:`` are its row in the table
+at the top. What was measured is in ``benchmarks/strangers.json`` (kept by hand: a person reads findings and
+files) and ``benchmarks/peers.json`` (written by ``benchmarks/peers.py``).
 """
 
 from __future__ import annotations
