@@ -50,7 +50,7 @@ from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpre
 from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules.edits import (
-    constructed,
+    constructed_beside,
     creating_graph,
     line,
     note,
@@ -112,11 +112,5 @@ def _fixes(program: Program, one: DeadTerm) -> tuple[Fix, ...]:
         words, edits = (uncut(program, one.cut) if one.given is not None else None) or ("", ())
     if not edits:
         return ()
-    others = tuple(
-        made
-        for other in one.run.optimizers
-        if other.state is not one.optimizer
-        for made in constructed(one.run, other.state)
-        if made > 0
-    )
+    others = constructed_beside(one.run, one.optimizer)
     return within_file([Fix(words, Effect.CHANGES, edits, Claim(unchanged=others, losses="rerouted"))])

@@ -58,7 +58,7 @@ from gradfix.autograd.trace_queries import (
 )
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
 from gradfix.core.span import Span
-from gradfix.rules.clauses import KEPT, UNKNOWN, Verdict, breaches
+from gradfix.rules.clauses import KEPT, UNKNOWN, Verdict, breaches, cleared_since_the_step_before
 from gradfix.rules.edits import move, note, receiver, stepped, within_file
 from gradfix.rules.intent.misdirected_steps import misdirected
 from gradfix.rules.intent.purpose import meant_for
@@ -181,18 +181,11 @@ def _robbed(run: Run, step: Step, event: Backward) -> bool:
 
     What a loss leaves on its way into other networks is not for the step where ``event`` is for it alone.
     """
-    mine = set(step.optimizer.owned())
     alone = not owned_elsewhere(run, event, step.optimizer)
     return any(
-        leaf in mine
-        and backward.loops == step.loops
-        and meant_for(run, backward) in (None, step.optimizer)
-        and not (alone and owned_elsewhere(run, backward, step.optimizer))
-        for z in gradient_clears(run)
-        if z.loops == step.loops and z.serial < step.serial
-        for leaf, held in z.dropped.items()
-        for backward, contribution in held.items()
-        if not contribution.consumed
+        meant_for(run, lost) in (None, step.optimizer)
+        and not (alone and owned_elsewhere(run, lost, step.optimizer))
+        for _, lost in cleared_since_the_step_before(run, step)
     )
 
 

@@ -85,7 +85,7 @@ from gradfix.autograd.trace_queries import (
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression
 from gradfix.core.span import Span
 from gradfix.rules.edits import (
-    constructed,
+    constructed_beside,
     line,
     network,
     note,
@@ -464,8 +464,7 @@ def _part_finding(program: Program, part: Untrained) -> Finding:
     fixes = []
     if edit is not None:
         words, edits = edit
-        others = [o.state for o in part.run.optimizers if o.state is not part.step.optimizer]
-        unchanged = tuple(made for state in others for made in constructed(part.run, state))
+        unchanged = constructed_beside(part.run, part.step.optimizer)
         fixes.append(Fix(words, Effect.CHANGES, edits, Claim(unchanged=unchanged, losses="rerouted")))
     return Finding("step-without-gradients", message, Span.of(cut), notes, within_file(fixes))
 

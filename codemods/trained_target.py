@@ -38,7 +38,7 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import constructed, detach_at, note, receiver, shown, stepped, within_file
+from gradfix.rules.edits import constructed_beside, detach_at, note, receiver, shown, stepped, within_file
 from gradfix.rules.intent.purpose import meant_for
 from gradfix.rules.targets import TrainedTarget, bootstrapped, trained_target
 
@@ -82,6 +82,5 @@ def _fixes(program: Program, one: TrainedTarget) -> Iterator[Fix]:
         prediction = one.detached.func.value
         edits.append(ReplaceExpression(Span.of(one.detached), program.segment(prediction)))
         what += f" instead of `{shown(program, prediction)}`"
-    others = [o.state for o in one.run.optimizers if o.state is not meant_for(one.run, one.backward)]
-    unchanged = tuple(number for state in others for number in constructed(one.run, state))
+    unchanged = constructed_beside(one.run, meant_for(one.run, one.backward))
     yield Fix(what, Effect.CHANGES, tuple(edits), Claim(unchanged=unchanged, losses="rerouted"))

@@ -171,8 +171,6 @@ def _needed_elsewhere(program: Program, leak: Leak) -> tuple[ModuleCall, ...]:
     found: list[ModuleCall] = []
     for run in (run for entry in program.entry_points for run in entry.runs) if sites else ():
         for other in backwards(run):
-            if other.site is leak.backward.site:
-                continue
             owning = meant_for(run, other)
             if owning is not None and owning.created in _owners(leak):
                 found += [call for call in calls_in(other.visited) if call.site in sites]
@@ -181,8 +179,7 @@ def _needed_elsewhere(program: Program, leak: Leak) -> tuple[ModuleCall, ...]:
 
 def _never_stepped(entry: EntryPoint, leak: Leak) -> bool:
     """Whether no run steps on what a leak ends in, which has an optimizer: it is that which is forgotten."""
-    owners = _owners(leak)
-    return bool(owners) and owners.isdisjoint(optimizers_that_step(entry.runs))
+    return _owners(leak).isdisjoint(optimizers_that_step(entry.runs))
 
 
 def _serves_others(entry: EntryPoint, leak: Leak) -> bool:
@@ -235,9 +232,7 @@ def raising(run: Run) -> dict[Hashable, Leak]:
 def _accomplices(run: Run, leak: Leak) -> Iterator[Leak]:
     """Further losses of the same iteration that flow through networks of their own into the same one."""
     for other in backwards(run):
-        if other is leak.backward or other.loops != leak.backward.loops:
-            continue
-        fed = leak_path(run, other)
+        fed = leak_path(run, other) if other.loops == leak.backward.loops else None
         if fed is not None and fed.leaves & leak.foreign and any(opponents(run, other, fed)):
             more = _leak(run, other, leak.effect)
             if more is not None:
@@ -323,14 +318,14 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
     for call in calls:
         # Where one of its own networks feeds another, the cut belongs before the first.
         operands = operands_reaching(call, targets, [c for c in calls if c is not call])
-        if operands and _differentiated(run, call):
+        if not operands:
+            continue
+        if reused(run, backward, call) or not run.hooked.isdisjoint(backward.visited):
+            return None
+        if any(_penalties(run, call)):
             # What is differentiated with respect to keeps its gradient; what it is computed of goes without.
             asked |= {expression for expression, _ in operands}
             operands = _handed_in(call, targets) or operands
-        if operands and reused(run, backward, call):
-            return None
-        if operands and not run.hooked.isdisjoint(backward.visited):
-            return None
         places = set(map(_place, cuts))
         found = [(call, expression, value) for expression, value in operands]
         cuts += [cut for cut in found if _place(cut) not in places]
@@ -345,10 +340,6 @@ def _handed_in(call: ModuleCall, targets: set[Node]) -> list[tuple[ast.expr, Val
     return operands_reaching(
         replace(call, operands=[(expression, value) for value, expression in given]), targets
     )
-
-
-def _differentiated(run: Run, call: ModuleCall) -> bool:
-    return any(True for _ in _penalties(run, call))
 
 
 def _penalties(run: Run, call: ModuleCall) -> Iterator[Backward]:

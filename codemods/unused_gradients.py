@@ -59,7 +59,6 @@ from gradfix.autograd.graph import (
     OptimizerState,
     reachable_nodes,
 )
-from gradfix.autograd.model_ledger import operation
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
@@ -68,6 +67,7 @@ from gradfix.autograd.trace_queries import (
     detached_code,
     first_step,
     gradient_clears,
+    operands_reaching,
     steps,
     steps_in,
 )
@@ -251,32 +251,10 @@ def _may_be_forgotten(found: Wasted) -> bool:
     changes = {e for leaf in found.first.leaves for e in leaf.storage.history if isinstance(e, InPlaceChange)}
     if any(change.loops for change in changes):
         return False
+    calls = calls_in(found.backward.visited)
     inside = {node for node in found.backward.visited if node.call in found.calls.values()}
-    feeding = [
-        node
-        for node in found.backward.visited
-        if node not in inside and any(edge.node in inside for edge in node.edges)
-    ]
-    return any(_fed(found.backward, node) for node in feeding)
-
-
-def _fed(event: Backward, start: Node) -> bool:
-    """Whether what goes into a node, or comes of it by operations of one operand, enters another network."""
-    above: dict[Node, list[Node]] = {}
-    for node in event.visited:
-        for edge in node.edges:
-            above.setdefault(edge.node, []).append(node)
-    waiting, seen = [start], set()
-    while waiting:
-        at = waiting.pop()
-        if at in seen:
-            continue
-        seen.add(at)
-        if at.call is not None and any(not leaf.copied for leaf in at.call.leaves):
-            return True
-        if len(at.edges) + len(at.leaves) == 1 or operation(at) in ("cat", "stack"):
-            waiting += above.get(at, [])
-    return False
+    others = (c for c in calls if c not in found.calls.values() and any(not leaf.copied for leaf in c.leaves))
+    return any(operands_reaching(call, inside) for call in others)
 
 
 def _are_written(weights: Iterable[Leaf]) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import enum
-import math
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -227,33 +226,17 @@ def left_before(run: Run, step: Step) -> Stray | None:
     if step.doubtful or not own or any(b.loops != step.loops for b in own):
         return None  # What has accumulated over several iterations would be cleared with the rest.
     needed = min(own, key=lambda b: b.serial)
-    for event in (event for event, sure in consumed.items() if sure and _around(event, step)):
+    for event in (event for event, sure in consumed.items() if sure):
         other, stepped_on = meant_for(run, event), first_step(run, event)
         if other is None or other is step.optimizer or stepped_on is None:
             continue
         theirs = set(other.owned())
         early = max(event.serial, stepped_on.serial) <= needed.serial
-        if not early or not leads_through(event, mine, theirs):
-            continue
-        spilled = {leaf for leaf, known in needed.reached.items() if known} & theirs
+        both = any(known and leaf in theirs for leaf, known in needed.reached.items())
         # Both may be trained on both losses, or one of them on what both leave in an iteration.
-        if not spilled or (event.loops != needed.loops and _cleared_unused(run, needed, other, spilled)):
+        if early and not both and leads_through(event, mine, theirs):
             return Stray(run, step, event, other, needed)
     return None
-
-
-def _around(event: Event, step: Step) -> bool:
-    """Whether something happens in the very loops of a step, or in one around them, in any iteration."""
-    loops = [loop for loop, _ in event.loops]
-    return loops == [loop for loop, _ in step.loops][: len(loops)] and (bool(loops) or not step.loops)
-
-
-def _cleared_unused(run: Run, backward: Backward, other: OptimizerState, leaves: set[Leaf]) -> bool:
-    """Whether what a backward leaves in another optimizer's parameters is cleared before that one steps."""
-    following = (s.serial for s in between(steps(run), backward.serial) if s.optimizer is other)
-    end = next(following, math.inf)
-    cleared = {leaf for z in between(gradient_clears(run), backward.serial, end) for leaf in z.leaves}
-    return end == math.inf or leaves <= cleared
 
 
 # -- every gradient that is meant is used -------------------------------------------------------------
@@ -277,8 +260,25 @@ def cleared_before_use(run: Run, step: Step) -> ThrownAway | Verdict:
         return KEPT
     if _backward_comes_later(run, step):
         return KEPT  # What is misplaced is the step: see step-before-backward.
-    previous = max((s.serial for s in optimizer.steps if s.serial < step.serial), default=0)
-    lost = [
+    lost = cleared_since_the_step_before(run, step)
+    if not lost or (step.consumed and not _never_trained(optimizer, lost[-1][0])):
+        return KEPT
+    zero = lost[-1][0]
+    dropped = [b for z, b in lost if z is zero]
+    # A loss that another optimizer has stepped on has only left some of its gradients here.
+    own = [b for b in dropped if meant_for(run, b) in (None, optimizer)]
+    if not own and (
+        any(b.loops == step.loops for b in between(backwards(run), zero.serial, step.serial))
+        or undifferentiated(run, step, set(optimizer.owned()), _step_before(step)) is not None
+    ):
+        return KEPT  # It is meant for that backward, which does not come to its parameters, or a missing one.
+    return ThrownAway(zero, min(own or dropped, key=lambda b: b.serial), step)
+
+
+def cleared_since_the_step_before(run: Run, step: Step) -> list[tuple[ZeroGrad, Backward]]:
+    """What has cleared gradients of a step's iteration that it does not find, and their backwards."""
+    previous, optimizer = _step_before(step), step.optimizer
+    return [
         (z, b)
         for z in between(gradient_clears(run), previous, step.serial)
         for leaf, d in z.dropped.items()
@@ -290,18 +290,11 @@ def cleared_before_use(run: Run, step: Step) -> ThrownAway | Verdict:
         and step.loops == z.loops
         and (c.certain or optimizer.external or leaves_gradients_for(run, b, optimizer))
     ]
-    if not lost or (step.consumed and not _never_trained(optimizer, lost[-1][0])):
-        return KEPT
-    zero = lost[-1][0]
-    dropped = [b for z, b in lost if z is zero]
-    # A loss that another optimizer has stepped on has only left some of its gradients here.
-    own = [b for b in dropped if meant_for(run, b) in (None, optimizer)]
-    if not own and (
-        any(b.loops == step.loops for b in between(backwards(run), zero.serial, step.serial))
-        or undifferentiated(run, step, set(optimizer.owned()), previous) is not None
-    ):
-        return KEPT  # It is meant for that backward, which does not come to its parameters, or a missing one.
-    return ThrownAway(zero, min(own or dropped, key=lambda b: b.serial), step)
+
+
+def _step_before(step: Step) -> int:
+    """When the optimizer has stepped before."""
+    return max((s.serial for s in step.optimizer.steps if s.serial < step.serial), default=0)
 
 
 def _never_trained(optimizer: OptimizerState, zero: ZeroGrad) -> bool:
