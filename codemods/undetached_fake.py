@@ -374,14 +374,7 @@ def _mixed(program: Program, run: Run, call: ModuleCall, operand: ast.expr, valu
     """What computes an operand, which is used for nothing but a penalty that is taken with respect to it."""
     if not isinstance(operand, ast.Name) or not isinstance(value, Tensor) or line(operand) <= 0:
         return None
-    assignment = next(
-        (
-            a
-            for a in walk(program.function(operand))
-            if isinstance(a, ast.Assign) and [getattr(t, "id", "") for t in a.targets] == [operand.id]
-        ),
-        None,
-    )
+    assignment = _computed(program, operand)
     if assignment is None or value.node is None or value.node.call is not None:
         return None
     allowed: set[ast.AST] = {operand}
@@ -605,6 +598,8 @@ def _sources(program: Program, places: list[tuple[ast.expr, Value]]) -> list[tup
         # What is only put together of others holds no graph of its own worth mentioning.
         if assignment is None or not isinstance(expression, ast.Name) or made is None or made.call is None:
             return None
+        if not isinstance(assignment.value, ast.Call):
+            return None
         computed.setdefault(assignment, (expression, value))
     behind = {e for e, _ in places} | {n for a in computed for n in walk(a.value)}
     for assignment, (name, _) in computed.items():
@@ -615,14 +610,14 @@ def _sources(program: Program, places: list[tuple[ast.expr, Value]]) -> list[tup
 
 
 def _computed(program: Program, expression: ast.expr) -> ast.Assign | None:
-    """The assignment of a call to a variable, before its use in the same block, with nothing in between."""
+    """The assignment to a variable, before its use in the same block, with nothing in between."""
     if not isinstance(expression, ast.Name):
         return None
     statement = program.statement(expression)
     block = program.suite_around(statement)
     for before in reversed(block[: block.index(statement)]):
         if any(isinstance(n, ast.Name) and n.id == expression.id and _binds(n) for n in walk(before)):
-            if isinstance(before, ast.Assign) and isinstance(before.value, ast.Call):
+            if isinstance(before, ast.Assign):
                 if len(before.targets) == 1 and isinstance(before.targets[0], ast.Name):
                     return before
             return None

@@ -56,7 +56,6 @@ from gradfix.autograd.graph import (
     Leaf,
     ModuleCall,
     Node,
-    OptimizerState,
     reachable_nodes,
 )
 from gradfix.autograd.program import Program
@@ -140,7 +139,6 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         return {}
     stepping = {step.optimizer for step in steps(run)}
     owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
-    stepped_at = _last_steps(run)
     first: dict[ast.AST, int] = {}
     for event in backwards(run):
         first.setdefault(event.site, event.serial)
@@ -158,13 +156,9 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         if first_step(run, event) is None and not _trained_beside(run, event, owned):
             continue
         # Who has stepped in an earlier phase only consumes nothing of what comes after it.
-        here = {loop for loop, _ in event.loops}
-        trained = {
-            leaf
-            for state, (last, loops) in stepped_at.items()
-            if last > first[event.site] or not here.isdisjoint(loops)
-            for leaf in state.owned()
-        }
+        here, since = {loop for loop, _ in event.loops}, first[event.site]
+        later = (s for s in steps(run) if s.serial > since or any(loop in here for loop, _ in s.loops))
+        trained = {leaf for state in {s.optimizer for s in later} for leaf in state.owned()}
         inside: dict[ModuleCall, list[tuple[Node, bool]]] = {}
         for node, sure in event.visited.items():
             if node.call is not None:
@@ -193,18 +187,6 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         or (one.sibling is not None and not one.idle and not one.first.leaves & cleared)
         or not (one.leads_on or one.first.leaves & cleared)
     }
-
-
-def _last_steps(run: Run) -> dict[OptimizerState, tuple[int, set[ast.AST]]]:
-    """When each optimizer has stepped for the last time, and the loops in which it steps.
-
-    There it steps again, in a later iteration than those that are run.
-    """
-    found: dict[OptimizerState, tuple[int, set[ast.AST]]] = {}
-    for step in steps(run):
-        _, loops = found.get(step.optimizer, (0, set()))
-        found[step.optimizer] = step.serial, loops | {loop for loop, _ in step.loops}
-    return found
 
 
 def _sibling(call: ModuleCall, event: Backward, trained: set[Leaf]) -> ModuleCall | None:

@@ -43,13 +43,22 @@ import ast
 from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, OptimizerState, Step, ZeroGrad
-from gradfix.autograd.program import Elsewhere, Program
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression
 from gradfix.core.span import Span
 from gradfix.rules.clauses import UNKNOWN, breaches, optimizers_that_step
-from gradfix.rules.edits import constructed, line, note, receiver, stepped, stepping, within_file
+from gradfix.rules.edits import (
+    constructed,
+    line,
+    named_where_made,
+    note,
+    receiver,
+    stepped,
+    stepping,
+    within_file,
+)
 from gradfix.rules.intent.misdirected_steps import Misdirected, misdirected
 
 
@@ -196,14 +205,8 @@ def _name(program: Program, one: Misdirected) -> str | None:
         holder = _cleared(zero) if _of(zero) is one.meant else None
         if holder is not None and line(holder) > 0:
             return program.segment(holder)
-    try:
-        made = program.statement(one.meant.created)
-    except Elsewhere:
-        return None
-    if not isinstance(made, ast.Assign) or len(made.targets) != 1 or made.value is not one.meant.created:
-        return None
-    (target,) = made.targets
+    made, name = one.meant.created, named_where_made(program, one.meant)
+    if name is None or "." in name:
+        return name
     visible = program.function(made) in (program.function(one.step.site), program.tree)
-    if isinstance(target, ast.Name):
-        return target.id if visible else None
-    return program.segment(target) if isinstance(target, ast.Attribute) else None
+    return name if visible else None

@@ -192,7 +192,7 @@ def _no_other(run: Run, step: Step) -> Stray | Verdict:
     for event in events:
         passing = passing_through(run, event, step.optimizer, events)
         if passing is not None and not run.grad_read_between(event.serial, step.serial):
-            return Stray(run, step, event, passing.maker, passing.own)
+            return Stray(run, step, event, *passing)
     return UNKNOWN
 
 
@@ -269,7 +269,7 @@ def cleared_before_use(run: Run, step: Step) -> ThrownAway | Verdict:
     own = [b for b in dropped if meant_for(run, b) in (None, optimizer)]
     if not own and (
         any(b.loops == step.loops for b in between(backwards(run), zero.serial, step.serial))
-        or undifferentiated(run, step, set(optimizer.owned()), _step_before(step)) is not None
+        or undifferentiated(run, step, set(optimizer.owned()), step_before(step)) is not None
     ):
         return KEPT  # It is meant for that backward, which does not come to its parameters, or a missing one.
     return ThrownAway(zero, min(own or dropped, key=lambda b: b.serial), step)
@@ -277,7 +277,7 @@ def cleared_before_use(run: Run, step: Step) -> ThrownAway | Verdict:
 
 def cleared_since_the_step_before(run: Run, step: Step) -> list[tuple[ZeroGrad, Backward]]:
     """What has cleared gradients of a step's iteration that it does not find, and their backwards."""
-    previous, optimizer = _step_before(step), step.optimizer
+    previous, optimizer = step_before(step), step.optimizer
     return [
         (z, b)
         for z in between(gradient_clears(run), previous, step.serial)
@@ -292,7 +292,7 @@ def cleared_since_the_step_before(run: Run, step: Step) -> list[tuple[ZeroGrad, 
     ]
 
 
-def _step_before(step: Step) -> int:
+def step_before(step: Step) -> int:
     """When the optimizer has stepped before."""
     return max((s.serial for s in step.optimizer.steps if s.serial < step.serial), default=0)
 

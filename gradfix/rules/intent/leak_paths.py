@@ -107,34 +107,25 @@ def takes_turns(run: Run, backward: Backward, other: Backward, path: LeakPath) -
     return step is not None and step.serial < second.serial
 
 
-class Passing(NamedTuple):
-    """A loss for another optimizer, whose gradients come to this one only because they pass through."""
-
-    maker: OptimizerState
-    """The optimizer that the loss is for."""
-    own: Backward
-    """The first loss of those at hand that is for this optimizer itself."""
-
-
 def passing_through(
     run: Run, event: Backward, optimizer: OptimizerState, events: list[Backward]
-) -> Passing | None:
+) -> tuple[OptimizerState, Backward] | None:
     """Whether a loss, of several whose gradients an optimizer has, goes through its network to another's.
 
     That is certain where it fools the network, or where a loss of the optimizer's own calls the same network
     and says what the two are to each other: it takes what the other network makes for a constant, or it has a
-    target where this loss has none.
+    target where this loss has none. Then that optimizer is told, and the first loss that is for this one.
     """
     fools = fooling(run, event)
     if fools is not None and fools.judge is optimizer and fools.judging in events:
         others = (e for e in events if (f := fooling(run, e)) is None or f.judge is not optimizer)
-        return Passing(fools.maker, next(others))
+        return (fools.maker, next(others))
     for other in events:
         fools = fooling(run, other)
         if fools is not None and fools.maker is optimizer and fools.judging is event:
             # What both use cannot be detached for one of them: see undetached-fake for the rest.
             if not {*calls_in(event.visited)}.isdisjoint(_of(other, set(fools.judge.owned()))):
-                return Passing(fools.judge, other)
+                return (fools.judge, other)
     mine = set(optimizer.owned())
     maker = _maker_behind(run, event, mine)
     own = [one for one in events if mine >= one.reached.keys()]
@@ -148,7 +139,7 @@ def passing_through(
     step = first_step(run, event)
     if step is not None and step.serial < own[0].serial:
         return None  # What is cleared at the wrong moment is misplaced-zero-grad.
-    return Passing(maker, own[0])
+    return (maker, own[0])
 
 
 def _maker_behind(run: Run, event: Backward, mine: set[Leaf]) -> OptimizerState | None:
