@@ -64,10 +64,9 @@ from gradfix.rules.edits import (
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each term of a loss that trains nobody of what it was computed of."""
-    for entry in program.entry_points:
-        for one in entry.certain_observations(dead_terms, lambda one: one.backward.site, raises=False):
-            if line(one.cut.site) > 0:
-                yield _finding(program, one)
+    for one in program.certain_observations(dead_terms, lambda one: one.backward.site, raises=False):
+        if line(one.cut.site) > 0:
+            yield _finding(program, one)
 
 
 def _finding(program: Program, one: DeadTerm) -> Finding:

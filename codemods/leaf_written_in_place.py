@@ -98,9 +98,8 @@ class Written:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each write in place that autograd refuses, as what is written is a leaf."""
-    for entry in program.entry_points:
-        for written in entry.certain_observations(leaves_written, lambda one: one.change.site, raises=True):
-            yield _finding(program, written)
+    for written in program.certain_observations(leaves_written, lambda one: one.change.site, raises=True):
+        yield _finding(program, written)
 
 
 def leaves_written(run: Run) -> dict[Hashable, Written]:

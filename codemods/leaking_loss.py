@@ -65,9 +65,8 @@ from gradfix.rules.edits import constructed, insert, note, only_for, receiver, s
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that consumes another optimizer's loss."""
-    for entry in program.entry_points:
-        for leak in entry.certain_observations(strays, lambda one: one.step.site, raises=False):
-            yield _finding(program, leak)
+    for leak in program.certain_observations(strays, lambda one: one.step.site, raises=False):
+        yield _finding(program, leak)
 
 
 def _finding(program: Program, leak: Stray) -> Finding:

@@ -60,21 +60,20 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each `retain_graph=True` that is proved to be needless."""
     # Most files hold no such flag, and need not be gone through.
     lasting = "retain_" in program.text and not _renews(program.tree)
-    for entry in program.entry_points:
-        for event in entry.certain_observations(
-            lambda run: needless(run, lasting), lambda e: e.site, raises=False
-        ):
-            assert isinstance(event.site, ast.Call)
-            severity = None if _held(program, event) else Severity.INFO
-            yield Finding(
-                "needless-retain-graph",
-                f"`retain_graph=True` keeps the graph of `{receiver(program, event)}`, "
-                "and no later backward uses it",
-                Span.of(event.site),
-                (note(event.site, "no later backward goes through this graph"),),
-                (Fix("drop retain_graph=True", Effect.PRESERVES, tuple(drop_retain(event))),),
-                severity=severity,
-            )
+    for event in program.certain_observations(
+        lambda run: needless(run, lasting), lambda e: e.site, raises=False
+    ):
+        assert isinstance(event.site, ast.Call)
+        severity = None if _held(program, event) else Severity.INFO
+        yield Finding(
+            "needless-retain-graph",
+            f"`retain_graph=True` keeps the graph of `{receiver(program, event)}`, "
+            "and no later backward uses it",
+            Span.of(event.site),
+            (note(event.site, "no later backward goes through this graph"),),
+            (Fix("drop retain_graph=True", Effect.PRESERVES, tuple(drop_retain(event))),),
+            severity=severity,
+        )
 
 
 def _held(program: Program, event: Backward) -> bool:

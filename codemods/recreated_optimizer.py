@@ -76,12 +76,11 @@ class Recreated:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer that is made in the loop that trains with it."""
-    for entry in program.entry_points:
-        for one in entry.certain_observations(
-            recreated, lambda a: a.step.site, raises=False, repeated=_replaced
-        ):
-            if _same_each_time(program, one) and _one_training(program, one):
-                yield _finding(program, one)
+    for one in program.certain_observations(
+        recreated, lambda a: a.step.site, raises=False, repeated=_replaced
+    ):
+        if _same_each_time(program, one) and _one_training(program, one):
+            yield _finding(program, one)
 
 
 def _replaced(run: Run) -> bool:

@@ -75,18 +75,17 @@ class Early:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that comes before its backward."""
-    for entry in program.entry_points:
-        for early in entry.certain_observations(
-            too_early, lambda e: e.backward.site, raises=False, repeated=_loses
-        ):
-            step = program.statement(early.step.site)
-            block = program.suite_around(step)
-            # It may be in a function that is called there.
-            places = [*early.backward.calls, early.backward.site]
-            leading = [program.statement(place) for place in places if getattr(place, "lineno", 0) > 0]
-            backward = next((statement for statement in leading if statement in block), None)
-            if backward is not None and block.index(step) < block.index(backward):
-                yield _finding(program, early, step, backward)
+    for early in program.certain_observations(
+        too_early, lambda e: e.backward.site, raises=False, repeated=_loses
+    ):
+        step = program.statement(early.step.site)
+        block = program.suite_around(step)
+        # It may be in a function that is called there.
+        places = [*early.backward.calls, early.backward.site]
+        leading = [program.statement(place) for place in places if getattr(place, "lineno", 0) > 0]
+        backward = next((statement for statement in leading if statement in block), None)
+        if backward is not None and block.index(step) < block.index(backward):
+            yield _finding(program, early, step, backward)
 
 
 def _loses(run: Run) -> bool:

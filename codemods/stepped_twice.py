@@ -66,10 +66,9 @@ class RepeatedStep(NamedTuple):
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that consumes what another one has just consumed."""
-    for entry in program.entry_points:
-        for one in entry.certain_observations(repeated_steps, lambda a: a.second.site, raises=False):
-            if not _rates_change(program, one):
-                yield _finding(program, one)
+    for one in program.certain_observations(repeated_steps, lambda a: a.second.site, raises=False):
+        if not _rates_change(program, one):
+            yield _finding(program, one)
 
 
 def repeated_steps(run: Run) -> dict[Hashable, RepeatedStep]:

@@ -45,9 +45,8 @@ from gradfix.rules.targets import TrainedTarget, bootstrapped, trained_target
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each target that a loss trains."""
-    for entry in program.entry_points:
-        for found in entry.certain_observations(trained, lambda one: one.backward.site, raises=False):
-            yield _finding(program, found)
+    for found in program.certain_observations(trained, lambda one: one.backward.site, raises=False):
+        yield _finding(program, found)
 
 
 def trained(run: Run) -> dict[Hashable, TrainedTarget]:

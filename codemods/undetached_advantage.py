@@ -96,9 +96,8 @@ class Weighted:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each factor of a loss that another loss trains."""
-    for entry in program.entry_points:
-        for found in entry.certain_observations(weighted_losses, lambda one: one.loss.site, raises=False):
-            yield _finding(program, found)
+    for found in program.certain_observations(weighted_losses, lambda one: one.loss.site, raises=False):
+        yield _finding(program, found)
 
 
 def weighted_losses(run: Run) -> dict[Hashable, Weighted]:

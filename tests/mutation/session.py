@@ -104,6 +104,8 @@ class Session:
                     self.board.decisive = set()
                     for clear in self._memories:
                         clear()
+                    for run in (run for entry in program.entry_points for run in entry.runs):
+                        run.index = None  # It has the answers about single events.
                     try:
                         result = list(codemod.module().find(program))
                         if self.board.out not in self.board.decisive:
