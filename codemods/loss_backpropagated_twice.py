@@ -59,13 +59,10 @@ class Twice(NamedTuple):
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each loss that a step consumes twice."""
-    for entry in program.entry_points:
-        yield from (
-            _finding(program, one) for one in entry.certain_observations(raising, _second, raises=True)
-        )
-        yield from (
-            _finding(program, one) for one in entry.certain_observations(silent, _second, raises=False)
-        )
+    for one in program.certain_observations(raising, _second, raises=True):
+        yield _finding(program, one)
+    for one in program.certain_observations(silent, _second, raises=False):
+        yield _finding(program, one)
 
 
 def _second(found: Twice) -> ast.AST:

@@ -108,19 +108,11 @@ class Ineffective:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each clipping that comes at the wrong time."""
-    for entry in program.entry_points:
-        for one in entry.certain_observations(
-            without_effect, lambda c: c.clip.site, raises=False, repeated=_clips
-        ):
-            yield _finding(program, one)
-        for one in entry.certain_observations(
-            still_scaled, lambda c: c.clip.site, raises=False, repeated=_clips, besides=_unscaled
-        ):
-            yield _finding(program, one)
-
-
-def _clips(run: Run) -> bool:
-    return bool(of_kind(run, Clip))
+    how = {"raises": False, "repeated": lambda run: any(of_kind(run, Clip))}
+    for one in program.certain_observations(without_effect, lambda c: c.clip.site, **how):
+        yield _finding(program, one)
+    for one in program.certain_observations(still_scaled, lambda c: c.clip.site, **how, besides=_unscaled):
+        yield _finding(program, one)
 
 
 def without_effect(run: Run) -> dict[Hashable, Ineffective]:

@@ -114,23 +114,17 @@ class Wasted:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each network without an optimizer that a loss is differentiated into."""
-    for entry in program.entry_points:
-        for found in entry.certain_observations(wasted, lambda one: one.backward.site, raises=False):
-            if not found.idle or found.idle.isdisjoint(_stepping(program)):
-                yield _finding(program, found)
-        for hidden in entry.certain_observations(unregistered, lambda one: one.backward.site, raises=False):
-            yield _hidden_finding(program, hidden)
+    for found in program.certain_observations(wasted, lambda one: one.backward.site, raises=False):
+        if not found.idle or found.idle.isdisjoint(_stepping(program)):
+            yield _finding(program, found)
+    for hidden in program.certain_observations(unregistered, lambda one: one.backward.site, raises=False):
+        yield _hidden_finding(program, hidden)
 
 
 def _stepping(program: Program) -> set[ast.AST]:
     """Where the optimizers are made that step, in whatever run, on weights that are written as well."""
-    return {
-        step.optimizer.created
-        for entry in program.entry_points
-        for run in entry.runs
-        for step in steps(run)
-        if _are_written(step.optimizer.owned())
-    }
+    taken = (step for entry in program.entry_points for run in entry.runs for step in steps(run))
+    return {step.optimizer.created for step in taken if _are_written(step.optimizer.owned())}
 
 
 def wasted(run: Run) -> dict[Hashable, Wasted]:

@@ -64,11 +64,11 @@ from gradfix.rules.intent.misdirected_steps import Misdirected, misdirected
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step of an optimizer that another one should have made."""
-    made = optimizers_that_step(run for entry in program.entry_points for run in entry.runs)
     for entry in program.entry_points:
         reported: set[ast.AST] = set()
         for one in entry.certain_observations(wrong, lambda m: m.step.site, raises=False):
-            if one.step.site in reported or (one.partner is None and one.meant.created in made):
+            trained = optimizers_that_step(run for each in program.entry_points for run in each.runs)
+            if one.step.site in reported or (one.partner is None and one.meant.created in trained):
                 continue
             reported |= {one.step.site} | ({one.partner.step.site} if one.partner is not None else set())
             yield _finding(program, one)

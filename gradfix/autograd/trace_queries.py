@@ -367,35 +367,20 @@ def owned_elsewhere(run: Run, backward: Backward, by: OptimizerState) -> set[Lea
 def leaves_gradients_for(run: Run, backward: Backward, optimizer: OptimizerState) -> bool:
     """Whether a backward, if it does not raise, leaves gradients for ``optimizer``, as far as can be seen.
 
-    It cannot lead anywhere else, or it may reach what the optimizer owns and the optimizer steps before
-    anything else is differentiated.
+    It certainly leads there and nowhere else, or it may reach what the optimizer owns, and the optimizer
+    steps before anything else is differentiated.
     """
-    if surely_leaves_gradients_for(backward, optimizer):
-        return True
     mine = set(optimizer.owned())
     if not backward.certain or backward.failure is not None or mine.isdisjoint(backward.reached):
         return False
+    alone = all(leaf in mine and leaf.requires is True for leaf in backward.reached)
+    if alone and backward.accumulates and not any(map(begins_in_unseen_code, backward.visited)):
+        return True
     following = between(backwards(run), backward.serial)
     end = next((b.serial for b in following if b.accumulates), math.inf)
     return any(
         s.optimizer is optimizer and same_iteration(backward, s)
         for s in between(steps(run), backward.serial, end)
-    )
-
-
-def surely_leaves_gradients_for(backward: Backward, optimizer: OptimizerState) -> bool:
-    """Whether a backward, if it does not raise, certainly leaves gradients for ``optimizer``, in some block.
-
-    Every leaf that its graph can lead to is one of the optimizer's.
-    """
-    mine = set(optimizer.owned())
-    return (
-        backward.certain
-        and backward.accumulates
-        and backward.failure is None
-        and bool(backward.reached)
-        and all(leaf in mine and leaf.requires is True for leaf in backward.reached)
-        and not any(map(begins_in_unseen_code, backward.visited))
     )
 
 
