@@ -46,27 +46,23 @@ Clause: every gradient that is meant is used.
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeGuard
 
-from gradfix.autograd.graph import Backward, Clip, Event, Leaf, LoopContext, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.graph import Backward, Event, LoopContext, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
     gradient_clears,
-    of_kind,
     steps,
-    steps_using,
 )
 from gradfix.autograd.trace_queries import between as in_between
 from gradfix.autograd.values import Optimizer
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement
 from gradfix.core.span import Span
-from gradfix.core.syntax import LOOPS
 from gradfix.rules import conditional_steps
 from gradfix.rules.clauses import (
     KEPT,
@@ -80,6 +76,7 @@ from gradfix.rules.clauses import (
     left_before,
 )
 from gradfix.rules.edits import clearing_place, insert, move, note, receiver, stepped, within_file
+from gradfix.rules.intent.accumulation import ThrownIterations, iterations_thrown_away
 from gradfix.rules.intent.misdirected_steps import misdirected
 
 
@@ -98,7 +95,7 @@ class Misplaced:
     """Another step of the loop that has consumed what is consumed again."""
     idle: ZeroGrad | None = None
     """The clearing of an optimizer that the backward computes gradients for, and that never steps."""
-    thrown: _Thrown | None = None
+    thrown: ThrownIterations | None = None
     """Where the step waits for several iterations: the clearing of each."""
 
     @property
@@ -129,7 +126,7 @@ def find(program: Program) -> Iterator[Finding]:
         ):
             continue  # Each iteration has a step of its own, and no further run has to be made.
         every = entry.certain_observations(
-            iterations_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
+            iterations_thrown_away, lambda one: one.backward.site, raises=False, merge=ThrownIterations.merge
         )
         for thrown in every:
             step = thrown.awaited(program)
@@ -157,144 +154,6 @@ def _adding_up(run: Run) -> set[ast.AST]:
     Where an iteration leaves out what clears for them as well, nothing does: that is no better.
     """
     return {event.site for pair in consuming_again(run).values() for event in pair}
-
-
-@dataclass(eq=False)
-class _Thrown:
-    """A clearing between each two iterations of a backward, and what the runs show of the gradients."""
-
-    zero: ZeroGrad
-    backward: Backward
-    unused: bool
-    """Whether an iteration was cleared that no step had consumed."""
-    steps: list[Step]
-    """Those that have consumed the gradients of one iteration."""
-    others: bool
-    """Whether another optimizer steps in the loop."""
-    behind: bool
-    """Whether something else clears behind each of the steps."""
-    clips: list[Clip]
-    """Where they are clipped, or their norm is asked for."""
-
-    def merge(self, other: _Thrown) -> None:
-        """Add what another run shows."""
-        self.unused = self.unused or other.unused
-        self.others = self.others or other.others
-        self.behind = (self.behind or not self.steps) and (other.behind or not other.steps)
-        self.steps += other.steps
-        self.clips += other.clips
-
-    def doubtful(self, program: Program) -> bool:
-        """Whether another run may show that a step is to consume several iterations."""
-        return not self.others and (self._waiting(program) is not None if self.steps else self.unused)
-
-    def awaited(self, program: Program) -> Step | None:
-        """The step that is to consume several iterations, and gets one of them."""
-        return self._waiting(program) if self.unused and self.steps and not self.others else None
-
-    def _waiting(self, program: Program) -> Step | None:
-        """The step, if it is not made in each iteration of the backward."""
-        step = self.steps[0]
-        if step.optimizer.wrapped or not _here(self.backward.site):
-            return None
-        if len(step.loops) < len(self.backward.loops):
-            loop, _ = self.backward.loops[-1]
-            return step if not self._measured(program, loop) and _goes_through_all(loop) else None
-        place = conditional_steps.clearing_statement(program, self.backward, step)
-        return step if isinstance(place, ast.stmt) and not self._measured(program, place) else None
-
-    def _measured(self, program: Program, but: ast.AST) -> bool:
-        """Whether a norm of the gradients of an iteration is asked for: they have had their use then."""
-        asked = (clip.site for clip in self.clips if _here(clip.site))
-        kept = [site for site in asked if not isinstance(program.parent(site), ast.Expr)]
-        return any(isinstance(but, LOOPS) or but not in program.ancestors(site) for site in kept)
-
-
-def iterations_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
-    """Backwards each of whose iterations is cleared before the next one, whether it was consumed or not."""
-    read = {leaf for _, leaf in run.grad_reads}
-    by_place: dict[tuple[ast.AST, LoopContext], list[Backward]] = {}
-    for backward in backwards(run):
-        if backward.loops:
-            by_place.setdefault((backward.site, backward.loops[:-1]), []).append(backward)
-    found: dict[Hashable, _Thrown] = {}
-    for (site, _), iterations in by_place.items():
-        if len(iterations) < 2 or None in read or not all(_for_a_step(b, read) for b in iterations):
-            continue
-        between_iterations = [_clearings(run, *pair) for pair in itertools.pairwise(iterations)]
-        loop = iterations[0].loops[-1][0]
-        around = [s for s in steps(run) if any(at is loop for at, _ in s.loops)]
-        taken = [s for s in steps_using(run, iterations) if _consumes_one(s, iterations)]
-        clips = [
-            c for c in of_kind(run, Clip) if any(b in held for held in c.held.values() for b in iterations)
-        ]
-        owners = {s.optimizer.created for s in (*around, *taken)}
-        for zero in between_iterations[0].values():
-            if not all(zero.site in cleared for cleared in between_iterations):
-                continue
-            one = found.setdefault(
-                (site, zero.site), _Thrown(zero, iterations[0], False, [], False, True, clips)
-            )
-            one.unused = one.unused or any(
-                _unused(cleared[zero.site], b) for b, cleared in zip(iterations, between_iterations)
-            )
-            one.steps += [s for s in taken if set(zero.leaves) >= s.consumed.keys()]
-            one.others = one.others or len(owners) > 1 or len(one.steps) < len(taken)
-            one.behind = one.behind and all(_cleared_behind(run, s, zero) for s in taken)
-    return found
-
-
-def _goes_through_all(loop: ast.AST) -> bool:
-    """Whether a loop goes through all of something that it is not told piece by piece, and never ends early.
-
-    Of ``for loss in (a, b)`` each iteration is about something else.
-    """
-    return (
-        isinstance(loop, ast.For)
-        and not isinstance(loop.iter, (ast.Tuple, ast.List))
-        and not any(isinstance(node, (ast.Break, ast.Return)) for node in ast.walk(loop))
-    )
-
-
-def _for_a_step(backward: Backward, read: set[Leaf | None]) -> bool:
-    """Whether a backward comes off, and gives gradients that nobody reads, to parameters that are known.
-
-    A framework that differentiates for the script (``accelerator.backward(loss)``) may clear for it as well.
-    """
-    site = backward.site
-    by_framework = isinstance(site, ast.Call) and any(r in site.args for r in backward.receivers)
-    comes_off = backward.certain and backward.accumulates and backward.failure is None
-    return comes_off and bool(backward.reached) and read.isdisjoint(backward.reached) and not by_framework
-
-
-def _clearings(run: Run, one: Backward, following: Backward) -> dict[ast.AST, ZeroGrad]:
-    """By place, what clears between a backward and its next iteration, in the loops of both and in none
-    within."""
-    return {
-        zero.site: zero
-        for zero in in_between(gradient_clears(run), one.serial, following.serial)
-        if zero.loops in (one.loops, following.loops) and not one.reached.keys().isdisjoint(zero.leaves)
-    }
-
-
-def _unused(zero: ZeroGrad, backward: Backward) -> bool:
-    """Whether what a backward certainly gave is cleared before any step has consumed it."""
-    held = [dropped[backward] for dropped in zero.dropped.values() if backward in dropped]
-    return any(one.certain for one in held) and not any(one.consumed for one in held)
-
-
-def _consumes_one(step: Step, iterations: list[Backward]) -> bool:
-    """Whether a step consumes what one of several iterations of a backward gave, and nothing else."""
-    consumed = {b for held in step.consumed.values() for b in held}
-    return not step.doubtful and len(consumed) == 1 and consumed <= set(iterations)
-
-
-def _cleared_behind(run: Run, step: Step, but: ZeroGrad) -> bool:
-    """Whether something else than one clearing clears for a step behind it, in the same iteration."""
-    return any(
-        z.site is not but.site and z.loops == step.loops and set(z.leaves) >= step.consumed.keys()
-        for z in in_between(gradient_clears(run), step.serial)
-    )
 
 
 def between(run: Run) -> dict[Hashable, Misplaced]:
@@ -499,7 +358,7 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
         yield Fix("clear the gradients again before the backward", one.effect, edits, claim)
 
 
-def _once_for_all(program: Program, one: Misplaced, thrown: _Thrown) -> Iterator[Fix]:
+def _once_for_all(program: Program, one: Misplaced, thrown: ThrownIterations) -> Iterator[Fix]:
     """The clearing of each iteration goes, where there is one behind the step, or else moves there."""
     target = conditional_steps.clearing_statement(program, one.backward, one.step)
     if not isinstance(target, ast.stmt) or not _here(one.zero.site) or not _movable(program, one, target):

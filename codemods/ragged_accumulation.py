@@ -43,8 +43,8 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, gradient_clears, steps
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Severity
 from gradfix.core.span import Span
-from gradfix.rules.accumulation import DelayedStep, counts_from_start, delayed_steps
 from gradfix.rules.edits import line, note, stepped, within_file
+from gradfix.rules.intent.accumulation import DelayedStep, counts_from_start, delayed_steps
 
 LOOPS = (ast.For, ast.While)
 
