@@ -29,6 +29,7 @@ would only hide that the loss counts double.
 Effect: repairs where the second call raises, changes where the flag has hidden it.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -58,13 +59,10 @@ class Twice(NamedTuple):
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each loss that a step consumes twice."""
-    for entry in program.entry_points:
-        yield from (
-            _finding(program, one) for one in entry.certain_observations(raising, _second, raises=True)
-        )
-        yield from (
-            _finding(program, one) for one in entry.certain_observations(silent, _second, raises=False)
-        )
+    for one in program.certain_observations(raising, _second, raises=True):
+        yield _finding(program, one)
+    for one in program.certain_observations(silent, _second, raises=False):
+        yield _finding(program, one)
 
 
 def _second(found: Twice) -> ast.AST:

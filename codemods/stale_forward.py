@@ -58,6 +58,7 @@ moved draws random numbers (dropout) and updates running statistics (batch norma
 later: the certificate says from which step on.
 
 Severity: error.
+Clause: with the weights that the step updates.
 """
 
 from __future__ import annotations

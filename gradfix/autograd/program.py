@@ -17,7 +17,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gradfix.autograd import callers, imports
 from gradfix.autograd.arguments import Argument, Call
@@ -327,6 +327,16 @@ class Program:
         self.entry_points.clear()
         for program in self._under_assumption or ():
             program.release()
+
+    def certain_observations(
+        self,
+        observe: Callable[[Run], abc.Mapping[Hashable, Found]],
+        anchor: Callable[[Found], ast.AST],
+        **how: Any,
+    ) -> Iterator[Found]:
+        """What :meth:`EntryPoint.certain_observations` gives, of each of the entry points."""
+        for entry in self.entry_points:
+            yield from entry.certain_observations(observe, anchor, **how)
 
     # ------------------------------------------------------------------ source
 

@@ -61,6 +61,29 @@ class Severity(enum.StrEnum):
         return Severity.WARNING if self is Severity.ERROR else Severity.INFO
 
 
+class Clause(enum.StrEnum):
+    """What is right of gradients and steps: each mistake breaks one of these.
+
+    At every step, each parameter of the optimizer gets each loss that is meant for it *once*, computed *with
+    the weights that the step updates*, and *no other*; every gradient that is meant for it is *used*.
+    """
+
+    COMPUTED = "autograd can compute each gradient"
+    """Broken where it raises: the graph has been freed, or what it needs has been modified."""
+    ONCE = "each loss once"
+    """Broken by a loss that a parameter gets twice, or not at all."""
+    CURRENT = "with the weights that the step updates"
+    ALONE = "no other loss"
+    """Broken by a loss that is meant for another network, or by a target that is trained."""
+    USED = "every gradient that is meant is used"
+    """Broken where it is cleared before the step, or where the step comes too early or is another one's."""
+    FREE = "what is meant for nobody costs nothing"
+    APPLIED = "used as it is meant"
+    """Broken where clipping, unscaling and schedules come in the wrong order, or the optimizer forgets."""
+    RELEASED = "nothing is kept longer than it is used"
+    """Graphs, and the modes that networks are put into."""
+
+
 class Way(enum.StrEnum):
     """How a gradient is kept from where it does not belong, where there are several ways to do it."""
 
@@ -163,6 +186,8 @@ Edit = (
 
 SEVERITY = "Severity: "
 """How the paragraph of a codemod's documentation begins whose next word is the severity of its findings."""
+CLAUSE = "Clause: "
+"""How the line of a codemod's documentation begins that says which clause its mistake breaks."""
 WAYS = "Ways"
 """How the paragraph of a codemod's documentation begins that the list of its ways follows."""
 BY_HAND = "By hand: "
@@ -373,6 +398,12 @@ class Codemod:
         word of a paragraph of the documentation, and a warning where nothing is said."""
         word = re.match(r"\w*", self._paragraph(SEVERITY))
         return next((one for one in Severity if word and one == word[0]), Severity.WARNING)
+
+    @property
+    def clause(self) -> Clause | None:
+        """What its mistake breaks, as a line of the documentation says."""
+        told = re.search(rf"^{CLAUSE}([^.]*)\.", self.documentation, re.MULTILINE)
+        return next((one for one in Clause if told and one == told[1]), None)
 
     @property
     def ways(self) -> str:

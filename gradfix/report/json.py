@@ -98,12 +98,13 @@ def _coverage(report: Report, steps: list[TrainingStepData]) -> FindingData:
 
 
 def of_codemods(known: Iterable[Codemod]) -> str:
-    """``list`` as an array of ``{code, severity, summary, documentation}``."""
+    """``list`` as an array of ``{code, severity, clause, summary, documentation}``."""
     return dump(
         [
             {
                 "code": one.name,
                 "severity": one.severity,
+                "clause": one.clause,
                 "summary": one.summary,
                 "documentation": one.documentation,
             }
