@@ -177,7 +177,9 @@ def _target(one: Stale) -> ast.expr | None:
 def _finding(program: Program, place: Place, fixes: tuple[Fix, ...]) -> Finding:
     one, event, failure = place.stale, place.stale.event, place.stale.event.failure
     assert isinstance(place.at, ast.expr) and isinstance(place.step_at, (ast.expr, ast.stmt))
-    loss, by = receiver(program, event), f"{receiver(program, one.step)}.step()"
+    loss, by = receiver(program, event), shown(program, place.step_at)
+    if isinstance(one.step, Step):
+        by = f"{receiver(program, one.step)}.step()"
     if place.at is not event.site:
         # It is mended where the helpers are called, and told there.
         loss, by = shown(program, place.at), shown(program, place.step_at)
@@ -195,6 +197,7 @@ def _finding(program: Program, place: Place, fixes: tuple[Fix, ...]) -> Finding:
         why = "and that graph has been freed"
     else:
         told, why = SILENT[one.outcome]
+        why = why.format("the fused step" if isinstance(one.step, Step) else "what is written to `.data`")
         notes.append(note(one.detached or place.at, told))
     what = f"`{shown(program, one.calls[0].site)}`" if one.calls else "a prediction"
     message = f"`{loss}` uses {what} from before `{by}`, {why}"
@@ -214,7 +217,7 @@ SILENT = {
     ),
     Outcome.MIXED: (
         "this backward mixes old activations with new weights, and nothing raises",
-        "and autograd does not notice the fused step: the gradients mix old and new weights",
+        "and autograd does not notice {}: the gradients mix old and new weights",
     ),
     Outcome.OLD: (
         "these are gradients at the old weights, and the next step applies them to the new ones",
@@ -287,12 +290,13 @@ def _carried_out(program: Program, one: Stale, plan: Plan) -> Iterator[Fix]:
     event, failure = one.event, one.event.failure
     kind = failure.kind if failure is not None else None
     mine = optimizer_of_loss(one.run, event)
+    stepped_on = one.step.optimizer if isinstance(one.step, Step) else None
     claim = Claim(
         kind,
         line(event.site) if kind else None,
-        constructed(one.run, one.step.optimizer),
+        constructed(one.run, stepped_on) if stepped_on is not None else (),
         # Who steps again on the repeated forward consumes other gradients from there on.
-        beyond=mine is not one.step.optimizer,
+        beyond=mine is not stepped_on,
         same_forwards=not plan.again,
         # A prediction that was detached for the first loss gives the second one nothing, however it is kept.
         losses="same" if kind and mine is not None and set(event.reached) & set(mine.owned()) else "rerouted",
@@ -318,7 +322,9 @@ def _step_waits(program: Program, place: Place) -> Iterator[Fix]:
     """
     one, event, step = place.stale, place.stale.event, place.stale.step
     run, mine = one.run, optimizer_of_loss(one.run, event)
-    if event.failure is None or event.failure.kind != "E2" or step.loops != event.loops or _other_steps(one):
+    if not isinstance(step, Step) or event.failure is None or event.failure.kind != "E2":
+        return
+    if step.loops != event.loops or _other_steps(one):
         return
     waiting, first = set(step.optimizer.owned()), program.statement(step.site)
     block = program.suite_around(first)
@@ -362,14 +368,16 @@ def _computed_later(program: Program, place: Place) -> Plan | None:
     early = statements(program, home, (n for n in nodes if n.serial < serial))
     late = statements(program, home, (n for n in nodes if n.serial > serial))
     shared = statements(program, home, (n for n in nodes & others if n.serial < serial))
-    step, at = program.statement(place.step_at), program.statement(place.at)
-    block = program.suite_around(at)
-    following = block[block.index(step) + 1 :] if step in block else []
+    at, block = program.statement(place.at), program.suite_around(program.statement(place.at))
+    around = [place.step_at, *program.ancestors(place.step_at)]
+    step = next((s for s in block if s in around), None)
+    following = block[block.index(step) + 1 :] if step is not None else []
     anchor = (late or following or [at])[0]
     alone = [s for s in early if s not in shared]
-    movable = program.suite_around(step)
     for s in alone:
-        passed = movable[movable.index(s) + 1 : movable.index(step) + 1] if s in movable else None
+        passed = (
+            block[block.index(s) + 1 : block.index(step) + 1] if step is not None and s in block else None
+        )
         if passed is None or not bindings(s) or not may_pass(s, passed, alone):
             shared, alone = early, []
             break
@@ -383,10 +391,7 @@ def _computed_later(program: Program, place: Place) -> Plan | None:
         edits += [RemoveStatement(Span.of(statement)) for statement in alone]
         edits.append(insert(anchor, "before", "\n".join([*again, *map(program.segment, alone)])))
     else:
-        edits += [
-            move(s, step, "after") if step in program.suite_around(anchor) else move(s, anchor, "before")
-            for s in alone
-        ]
+        edits += [move(s, step, "after") for s in alone if step is not None]
     if again:
         return Plan("repeat the forward after the step", edits, None, _detached_first(program, one, others))
     return Plan("compute the loss after the step", edits, Way.REORDER)
@@ -414,7 +419,7 @@ def _uncut(program: Program, calls: Iterable[ModuleCall]) -> Callable[[ast.expr]
 
 def _detached_first(program: Program, one: Stale, others: set[Node]) -> list[Edit]:
     """Detach what enters the first forward, where it leads into other networks."""
-    moved = set(one.step.optimizer.owned())
+    moved = set(one.step.consumed)
     trained = {leaf for optimizer in one.run.optimizers for leaf in optimizer.state.owned()}
     edits: list[Edit] = []
     used = {node.call for node in others}
@@ -456,7 +461,7 @@ def _fed_again(program: Program, place: Place) -> Plan | None:
     """
     one, event = place.stale, place.stale.event
     fed = leak_path(one.run, event)
-    if fed is None or fed[1].isdisjoint(one.step.optimizer.owned()):
+    if fed is None or fed[1].isdisjoint(one.step.consumed):
         return None
     mine, foreign, targets = fed
     own = set(mine.owned())
@@ -487,24 +492,25 @@ def _made_in_the_loop(program: Program, place: Place) -> Plan | None:
         return None  # The same network has its word now as well: what it said before may be a constant.
     loop, nodes, home = event.loops[-1][0], behind(event, set(one.calls)), program.function(place.at)
     assert isinstance(loop, ast.stmt)
-    before = statements(program, home, (n for n in nodes if all(at is not loop for at, _ in n.loops)))
-    within = statements(program, home, (n for n in nodes if n.loops == event.loops))
-    if not before or not within:
-        return None
-    moved = moved_inside(program, event)
+    before = [n for n in nodes if all(at is not loop for at, _ in n.loops)]
+    moved = moved_inside(program, event, before[0]) if before else None
     if moved is not None:
         return Plan("do the forward in every iteration", moved[1], Way.REORDER)
-    bound = {program.segment(t) for s in before for target, _ in bindings(s) for t in targets_in(target)}
+    made = statements(program, home, before)
+    within = statements(program, home, (n for n in nodes if n.loops == event.loops))
+    if not made or not within:
+        return None
+    bound = {program.segment(t) for s in made for target, _ in bindings(s) for t in targets_in(target)}
     text = _uncut(program, one.calls)
-    again = computed_again(program, before, within[0], bound, text)
+    again = computed_again(program, made, within[0], bound, text)
     read = variables(program, (n for n in walk(home) if getattr(n, "lineno", 0) > (loop.end_lineno or 0)))
     if again is not None and read.isdisjoint(bound):
         edits = [insert(within[0], "before", "\n".join(again))]
         return Plan("repeat the forward in every iteration", edits)
     # What was predicted before the loop is read behind it as well, and is not to be bound anew.
-    pairs = bindings(before[0])
+    pairs = bindings(made[0])
     uses = [n for n in walk(loop) if isinstance(n, (ast.Name, ast.Attribute)) and program.segment(n) in bound]
-    if again is None or len(before) + len(pairs) > 2 or len(uses) != 1:
+    if again is None or len(made) + len(pairs) > 2 or len(uses) != 1:
         return None
     ((target, value),) = pairs
     edits = [ReplaceExpression(Span.of(uses[0]), text(value))]
@@ -554,9 +560,8 @@ def _constant_factor(program: Program, place: Place) -> Plan | None:
     """
     one, event = place.stale, place.stale.event
     mine = optimizer_of_loss(one.run, event)
-    if mine is None or mine is one.step.optimizer:
-        return None
-    if any(undetached(operand) is not None for call in one.calls for operand, _ in call.operands):
+    given = [operand for call in one.calls for operand, _ in call.operands]
+    if mine is None or any(undetached(operand) is not None for operand in given):
         return None
     taught, below = leading_to(event.visited, set(mine.owned())), behind(event, set(one.calls))
     if any(node.call in one.calls for node in taught & below):

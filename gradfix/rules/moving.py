@@ -113,16 +113,17 @@ def _same_at(program: Program, statement: ast.stmt, value: ast.expr, anchor: ast
     return read.isdisjoint(variables(program, since, ast.Store))
 
 
-def moved_inside(program: Program, event: Backward) -> tuple[str, list[Edit]] | None:
+def moved_inside(program: Program, event: Backward, old: Node | None = None) -> tuple[str, list[Edit]] | None:
     """Compute anew, in each iteration of its loop or call of its function, what a backward goes through.
 
-    Whole assignments move that stand before the loop, or before the definition of the function, in the same
+    ``old`` is a node from before; else it is the one that the backward raises at. Whole assignments move that
+    stand before the loop, or before the definition of the function, in the same
     suite. Nobody else reads what they bind, and nothing in between changes what they read.
 
     Returns:
         What is done, in words, and the edits; ``None`` where that is not possible.
     """
-    around = _repeated(program, event)
+    around = _repeated(program, event, old)
     if around is None:
         return None
     region, outside = around
@@ -157,14 +158,20 @@ def called_again(program: Program, event: Backward) -> ast.FunctionDef | None:
     return around[0] if around is not None and isinstance(around[0], ast.FunctionDef) and around[1] else None
 
 
-def _repeated(program: Program, event: Backward) -> tuple[ast.stmt, list[Node]] | None:
-    """The loop, or the function, that comes to a backward again, and the nodes that it finds there."""
+def _repeated(
+    program: Program, event: Backward, old: Node | None = None
+) -> tuple[ast.stmt, list[Node]] | None:
+    """The loop, or the function, that comes to a backward again, and the nodes that it finds there.
+
+    Among these is ``old``, or what the backward raises at.
+    """
     failure = event.failure
-    if failure is None or failure.node is None or failure.culprit is None:
-        return None
-    for loop, _ in event.loops:
-        if all(at is not loop for at, _ in failure.node.loops) and isinstance(loop, (ast.For, ast.While)):
+    node = old or (failure.node if failure is not None else None)
+    for loop, _ in event.loops if node is not None else ():
+        if all(at is not loop for at, _ in node.loops) and isinstance(loop, (ast.For, ast.While)):
             return loop, [n for n in event.visited if all(at is not loop for at, _ in n.loops)]
+    if failure is None or failure.culprit is None:
+        return None
     function = program.function(event.site)
     if not isinstance(function, ast.FunctionDef) or failure.culprit.site is not event.site:
         return None

@@ -12,7 +12,16 @@ import enum
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, Step, first_divergence, reachable_nodes
+from gradfix.autograd.graph import (
+    Backward,
+    Leaf,
+    ManualStep,
+    ModuleCall,
+    Node,
+    Step,
+    first_divergence,
+    reachable_nodes,
+)
 from gradfix.autograd.model_ledger import SUMS, TOTALS, operation
 from gradfix.autograd.operators import is_loss
 from gradfix.autograd.run import Run
@@ -22,13 +31,16 @@ from gradfix.autograd.trace_queries import (
     calls_in,
     earlier_iteration,
     ever_finds_gradient,
+    of_kind,
     optimizer_of_loss,
     steps,
-    steps_in,
 )
 from gradfix.autograd.values import Tensor, tensors_in
 from gradfix.core.syntax import undetached
 from gradfix.rules.diagnosis import Diagnosis, diagnose, stale_step
+
+Update = Step | ManualStep
+"""What moves weights by their gradients."""
 
 
 class Outcome(enum.Enum):
@@ -52,7 +64,7 @@ class Stale:
 
     run: Run
     event: Backward
-    step: Step
+    step: Update
     calls: list[ModuleCall]
     """The network calls that the step made stale."""
     outcome: Outcome
@@ -67,8 +79,11 @@ def raising(run: Run) -> dict[Hashable, Stale]:
 
 def silent(run: Run) -> dict[Hashable, Stale]:
     """The losses that a step made stale, and that autograd says nothing about."""
+    updates: list[Update] = sorted([*steps(run), *of_kind(run, ManualStep)], key=lambda one: one.serial)
     certain = (event for event in backwards(run) if event.failure is None and event.certain)
-    return _by_place(one for event in certain for one in (*_followed(run, event), *_detached(run, event)))
+    return _by_place(
+        one for event in certain for one in (*_followed(run, event, updates), *_detached(run, event, updates))
+    )
 
 
 def _by_place(found: Iterable[Stale]) -> dict[Hashable, Stale]:
@@ -93,45 +108,49 @@ def _raising(run: Run, event: Backward) -> Stale | None:
     return Stale(run, event, step, now or before, Outcome.RAISES)
 
 
-def _followed(run: Run, event: Backward) -> Iterator[Stale]:
+def _followed(run: Run, event: Backward, updates: list[Update]) -> Iterator[Stale]:
     """What is stale in the graph of a loss."""
     calls = [call for call in calls_in(event.visited) if event.loops[: len(call.loops)] == call.loops]
-    for step, outdated in _moved_since(run, calls, event.serial).items():
-        if step.loops == event.loops and (outcome := _outcome(run, event, step, outdated)) is not None:
-            yield Stale(run, event, step, outdated, outcome)
+    for update, outdated in _moved_since(calls, updates, event).items():
+        outcome = _outcome(run, event, update, outdated, updates)
+        if outcome is not None:
+            yield Stale(run, event, update, outdated, outcome)
 
 
-def _moved_since(run: Run, calls: Iterable[ModuleCall], until: int) -> dict[Step, list[ModuleCall]]:
-    """The steps after some network calls that moved their weights, each with the calls that it made stale."""
-    found: dict[Step, list[ModuleCall]] = {}
+def _moved_since(
+    calls: Iterable[ModuleCall], updates: list[Update], event: Backward
+) -> dict[Update, list[ModuleCall]]:
+    """The updates after some network calls that moved their weights, each with the calls that it made
+    stale."""
+    found: dict[Update, list[ModuleCall]] = {}
     for call in calls:
-        for step in between(steps(run), call.serial, until):
-            if not call.leaves.isdisjoint(step.consumed):
-                found.setdefault(step, []).append(call)
+        for update in between(updates, call.serial, event.serial):
+            if not call.leaves.isdisjoint(update.consumed):
+                found.setdefault(update, []).append(call)
     return found
 
 
-def _outcome(run: Run, event: Backward, step: Step, calls: list[ModuleCall]) -> Outcome | None:
-    moved = set(step.consumed)
-    saved = any(leaf in moved for node in event.visited for _, _, leaf in node.saved)
-    if step.optimizer.fused and saved:
+def _outcome(
+    run: Run, event: Backward, update: Update, calls: list[ModuleCall], updates: list[Update]
+) -> Outcome | None:
+    fused = update.optimizer.fused if isinstance(update, Step) else True
+    if fused and any(leaf in update.consumed for node in event.visited for _, _, leaf in node.saved):
         return Outcome.MIXED
-    following = next(between(steps_in(run, event.loops), event.serial), None)
-    if following is None:
+    following = next((one for one in between(updates, event.serial) if one.loops == event.loops), None)
+    if following is None or fused is None:
         return None
-    if not ever_finds_gradient(run, following):
+    if isinstance(following, Step) and not ever_finds_gradient(run, following):
         cut = any(undetached(operand) is not None for call in calls for operand, _ in call.operands)
         return Outcome.CUT_OFF if cut and following.without_gradient else None
-    return Outcome.OLD if _applied_to_new(event, step, following) else None
+    return Outcome.OLD if _applied_to_new(event, update, following) else None
 
 
-def _applied_to_new(event: Backward, step: Step, following: Step) -> bool:
-    """Whether a later step moves weights by a gradient that depends on what they were before another one."""
+def _applied_to_new(event: Backward, update: Update, following: Update) -> bool:
+    """Whether weights are moved by a gradient that depends on what they were before an earlier update."""
     for leaf, held in following.consumed.items():
-        earlier = step.consumed.get(leaf, {})
-        if not held.get(event, (False,))[0] or not any(sure for sure, _ in earlier.values()):
+        if leaf not in update.consumed or event not in held or not held[event][0]:
             continue
-        old = _behind_leaf(event, leaf, step.serial)
+        old = _behind_leaf(event, leaf, update.serial)
         if any(_nonlinear(node) and any(edge.node in old for edge in node.edges) for node in event.visited):
             return True
     return False
@@ -154,7 +173,7 @@ def _nonlinear(node: Node) -> bool:
     return is_loss(operation(node)) or any(saved)
 
 
-def _detached(run: Run, event: Backward) -> Iterator[Stale]:
+def _detached(run: Run, event: Backward, updates: list[Update]) -> Iterator[Stale]:
     """The terms of a loss that are detached old predictions, made of what the loss is to train."""
     mine = optimizer_of_loss(run, event)
     for value in _constant_terms(event) if mine is not None else ():
@@ -167,11 +186,10 @@ def _detached(run: Run, event: Backward) -> Iterator[Stale]:
         given = [(t.node, True) for _, value in call.operands for t in tensors_in(value) if t.node]  # type: ignore[arg-type]
         if own.isdisjoint(leaf for n in reachable_nodes(given) for leaf, _, _ in n.leaves):
             continue
-        for step in _moved_since(run, [call], event.serial):
-            if any(
-                call is n.call for b in between(backwards(run), call.serial, step.serial) for n in b.visited
-            ):
-                yield Stale(run, event, step, [call], Outcome.DETACHED, site)
+        for update in _moved_since([call], updates, event):
+            taught = between(backwards(run), call.serial, update.serial)
+            if any(node.call is call for backward in taught for node in backward.visited):
+                yield Stale(run, event, update, [call], Outcome.DETACHED, site)
 
 
 def _constant_terms(event: Backward) -> Iterator[Tensor]:
