@@ -156,10 +156,10 @@ def find(program: Program) -> Iterator[Finding]:
 
 def _mended(program: Program, one: Stale) -> tuple[Place, tuple[Fix, ...]]:
     """The repairs where the backward stands; or else where one function has what leads to both."""
-    own = Place(one, one.event.site, one.step.site)
+    own, apart = Place(one, one.event.site, one.step.site), Place(one, *first_divergence(one.event, one.step))
     # To repeat the target of a comparison would train the estimates by what they say of later states.
     if _target(one) is None:
-        for place in dict.fromkeys([own, Place(one, *first_divergence(one.event, one.step))]):
+        for place in dict.fromkeys([apart, own] if apart.at is own.at else [own, apart]):
             if found := within_file(_fixes(program, place)):
                 return place, found
     return own, ()
@@ -291,12 +291,13 @@ def _carried_out(program: Program, one: Stale, plan: Plan) -> Iterator[Fix]:
     kind = failure.kind if failure is not None else None
     mine = optimizer_of_loss(one.run, event)
     stepped_on = one.step.optimizer if isinstance(one.step, Step) else None
+    again = mine is stepped_on
     claim = Claim(
         kind,
         line(event.site) if kind else None,
-        constructed(one.run, stepped_on) if stepped_on is not None else (),
         # Who steps again on the repeated forward consumes other gradients from there on.
-        beyond=mine is not stepped_on,
+        constructed(one.run, stepped_on) if stepped_on is not None and (kind or not again) else (),
+        beyond=not again,
         same_forwards=not plan.again,
         # A prediction that was detached for the first loss gives the second one nothing, however it is kept.
         losses="same" if kind and mine is not None and set(event.reached) & set(mine.owned()) else "rerouted",
