@@ -64,10 +64,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import is_
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node, Step, first_divergence, reachable_nodes
+from gradfix.autograd.graph import Edge, ModuleCall, Node, Step, first_divergence, reachable_nodes
 from gradfix.autograd.model_ledger import operation
 from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
@@ -80,10 +79,21 @@ from gradfix.autograd.trace_queries import (
     leading_to,
     operands_reaching,
     optimizer_of_loss,
-    step_follows,
 )
 from gradfix.autograd.values import Value, tensors_in
-from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression, Way
+from gradfix.core.codemod import (
+    Claim,
+    Edit,
+    Effect,
+    Finding,
+    Fix,
+    InsertStatement,
+    Losses,
+    MoveStatement,
+    RemoveStatement,
+    ReplaceExpression,
+    Way,
+)
 from gradfix.core.span import Span
 from gradfix.core.syntax import undetached
 from gradfix.rules.diagnosis import leak_path
@@ -114,28 +124,26 @@ from gradfix.rules.moving import (
 )
 from gradfix.rules.phases import swap_phases
 from gradfix.rules.staleness import Outcome, Stale, raising, silent
-from gradfix.rules.targets import estimated_targets
+from gradfix.rules.targets import OF_A_DISTRIBUTION, estimated_targets, likelihood
 
 DIFFERENCES = frozenset({"binary.Sub", "sub", "subtract"})
-COLLECTING = frozenset("stack cat getitem index_select squeeze unsqueeze view reshape flatten sum to".split())
-"""Operations that put log-probabilities together: of several actions, or of the parts of one."""
+"""What compares two log-probabilities."""
 
 
 class Plan(NamedTuple):
-    """A way to repair it: what moves after a step, is computed again there, or waits."""
+    """A way to repair it: what moves after a step, is computed again there, or is a number."""
 
     what: str
     edits: Sequence[Edit]
     way: Way | None = None
     first: Sequence[Edit] = ()
     """What is detached before the step, if the model then agrees."""
-    again: bool = True
-    """Whether networks run again, or later."""
+    effect: Effect | None = None
+    """What it does, if that is not what the others do."""
 
 
 class Place(NamedTuple):
-    """A stale backward, and where it is mended: where both events stand, or the calls of helpers that lead
-    there."""
+    """A stale backward, and where it is mended: at the events, or at the calls of helpers that lead there."""
 
     stale: Stale
     at: ast.AST
@@ -168,7 +176,7 @@ def _mended(program: Program, one: Stale) -> tuple[Place, tuple[Fix, ...]]:
 def _target(one: Stale) -> ast.expr | None:
     """What the loss compares a prediction with, if that is an estimate and all that is stale."""
     targets = estimated_targets(one.event).items()
-    return next((place for place, calls in targets if one.calls and {*one.calls} <= calls), None)
+    return next((place for place, calls in targets if calls.issuperset(one.calls)), None)
 
 
 # ---------------------------------------------------------------------- words
@@ -178,39 +186,37 @@ def _finding(program: Program, place: Place, fixes: tuple[Fix, ...]) -> Finding:
     one, event, failure = place.stale, place.stale.event, place.stale.event.failure
     assert isinstance(place.at, ast.expr) and isinstance(place.step_at, (ast.expr, ast.stmt))
     loss, by = receiver(program, event), shown(program, place.step_at)
-    if isinstance(one.step, Step):
-        by = f"{receiver(program, one.step)}.step()"
     if place.at is not event.site:
-        # It is mended where the helpers are called, and told there.
-        loss, by = shown(program, place.at), shown(program, place.step_at)
+        loss = shown(program, place.at)  # It is mended where the helpers are called, and told there.
+    elif isinstance(one.step, Step):
+        by = f"{receiver(program, one.step)}.step()"
+    kind, target = None if failure is None else failure.kind, _target(one)
+    told, why = WORDS[kind or one.outcome]
     notes = [note(c.site, "computed with the weights before the step") for c in one.calls[:1]]
     notes.append(note(place.step_at, "this step modifies them in place"))
-    if failure is not None and failure.kind == "E2":
+    if kind == "E2":
         others = _other_steps(one)
         notes += [note(other.site, "this step modifies others that the backward needs") for other in others]
-        notes.append(note(place.at, "this backward needs the old weights: autograd raises"))
-        why = "and its backward needs the old weights"
-    elif failure is not None:
-        if failure.culprit is not None:
-            notes.append(note(failure.culprit.site, "this backward frees its graph"))
-        notes.append(note(place.at, "this backward goes through it again: autograd raises"))
-        why = "and that graph has been freed"
-    else:
-        told, why = SILENT[one.outcome]
-        why = why.format("the fused step" if isinstance(one.step, Step) else "what is written to `.data`")
-        notes.append(note(one.detached or place.at, told))
+    elif failure is not None and failure.culprit is not None:
+        notes.append(note(failure.culprit.site, "this backward frees its graph"))
+    notes.append(note(one.detached or place.at, told))
+    unnoticed = "the fused step" if isinstance(one.step, Step) else "what is written to `.data`"
     what = f"`{shown(program, one.calls[0].site)}`" if one.calls else "a prediction"
-    message = f"`{loss}` uses {what} from before `{by}`, {why}"
-    kind, target = None if failure is None else failure.kind, _target(one)
-    advice = (
-        f"detach `{shown(program, target)}` where it is computed, if it is the target of all these losses"
-        if target is not None
-        else ""
-    )
+    message = f"`{loss}` uses {what} from before `{by}`, {why.format(unnoticed)}"
+    advice = ""
+    if target is not None:
+        advice = (
+            f"detach `{shown(program, target)}` where it is computed, if it is the target of all these losses"
+        )
     return Finding("stale-forward", message, Span.of(place.at), tuple(notes), fixes, kind, advice=advice)
 
 
-SILENT = {
+WORDS: dict[str | Outcome, tuple[str, str]] = {
+    "E1": ("this backward goes through it again: autograd raises", "and that graph has been freed"),
+    "E2": (
+        "this backward needs the old weights: autograd raises",
+        "and its backward needs the old weights",
+    ),
     Outcome.DETACHED: (
         "detached: to autograd, this term of the loss is a constant",
         "detached: no parameter gets a gradient from it",
@@ -228,7 +234,7 @@ SILENT = {
         "and its input was detached: the optimizer of this loss gets no gradient from it",
     ),
 }
-"""Of what autograd does not notice: the note at the backward, and the end of the message."""
+"""By what comes of it: the note at the backward, or at the detach, and the end of the message."""
 
 
 def _other_steps(one: Stale) -> list[Step]:
@@ -247,29 +253,18 @@ def _other_steps(one: Stale) -> list[Step]:
 
 
 def _fixes(program: Program, place: Place) -> Iterator[Fix]:
-    one = place.stale
-    if not all(o.state.groups_known for o in one.run.optimizers):
-        return  # a step of unknown reach may have made more stale than is seen
-    former = _former(program, one)
-    if former is not None:
-        # As it is, the loss teaches nothing as long as the two are equal.
-        others = [o.state for o in one.run.optimizers if o.state is not optimizer_of_loss(one.run, one.event)]
-        unchanged = tuple(number for state in others for number in constructed(one.run, state))
-        # Of other data, the original's own graph has another gradient: which one is meant, its author knows.
-        effect = _effect(one) if _all_repeated(one) else Effect.CHANGES
-        for fix in _carried_out(program, one, former):
-            yield fix._replace(
-                effect=effect, claim=fix.claim._replace(unchanged=unchanged, losses="rerouted")
-            )
-        return
     for plan in _plans(program, place):
-        yield from _carried_out(program, one, plan)
-    yield from _step_waits(program, place)
+        yield from _carried_out(program, place.stale, plan)
+    if _former(program, place) is None:
+        yield from _step_waits(program, place)
 
 
 def _plans(program: Program, place: Place) -> Iterator[Plan]:
     """The ways to repair it, the one that changes least first."""
     one = place.stale
+    if (former := _former(program, place)) is not None:
+        yield former
+        return
     if one.detached is not None:
         candidates = [_undetached_term]
     elif any(call.loops != one.event.loops for call in one.calls):
@@ -287,32 +282,30 @@ def _effect(one: Stale) -> Effect:
 
 def _carried_out(program: Program, one: Stale, plan: Plan) -> Iterator[Fix]:
     """The fixes that a plan comes to: with what is to be detached, and what need not be kept any more."""
-    event, failure = one.event, one.event.failure
+    event, failure, mine = one.event, one.event.failure, optimizer_of_loss(one.run, one.event)
     kind = failure.kind if failure is not None else None
-    mine = optimizer_of_loss(one.run, event)
     stepped_on = one.step.optimizer if isinstance(one.step, Step) else None
-    again = mine is stepped_on
-    claim = Claim(
-        kind,
-        line(event.site) if kind else None,
-        # Who steps again on the repeated forward consumes other gradients from there on.
-        constructed(one.run, stepped_on) if stepped_on is not None and (kind or not again) else (),
-        beyond=not again,
-        same_forwards=not plan.again,
+    # Who steps again on the repeated forward consumes other gradients from there on.
+    claim = Claim(kind, line(event.site) if kind else None, beyond=mine is not stepped_on)
+    if plan.way is Way.DETACH:
+        others = [o.state for o in one.run.optimizers if o.state is not mine]
+        claim = claim._replace(losses="rerouted")
+    else:
+        others = [stepped_on] if stepped_on is not None and (kind or mine is not stepped_on) else []
+        again = any(isinstance(edit, (InsertStatement, MoveStatement)) for edit in plan.edits)
         # A prediction that was detached for the first loss gives the second one nothing, however it is kept.
-        losses="same" if kind and mine is not None and set(event.reached) & set(mine.owned()) else "rerouted",
-    )
-    kept = [b for b in backwards(one.run) if b.retain is True and b.loops == event.loops]
+        losses: Losses = "same" if kind and mine is not None else "rerouted"
+        claim = claim._replace(same_forwards=not again, losses=losses)
+    claim = claim._replace(unchanged=tuple(n for state in others for n in constructed(one.run, state)))
+    effect = plan.effect or _effect(one)
+    kept = [b for b in backwards(one.run) if b.loops == event.loops]
     retain = list(dict.fromkeys(edit for b in kept for edit in drop_retain(b, program)))
-    for detached in [plan.first, ()] if plan.first else [()]:
-        for dropped in [retain, []] if retain else [[]]:
-            message = (
-                plan.what
-                + (", detach the first" if detached else "")
-                + (", drop retain_graph=True" if dropped else "")
-            )
+    for detached in dict.fromkeys([tuple(plan.first), ()]):
+        for dropped in dict.fromkeys([tuple(retain), ()]):
+            what = plan.what + (", detach the first" if detached else "")
+            what += ", drop retain_graph=True" if dropped else ""
             way = Way.DETACH if detached else plan.way
-            yield Fix(message, _effect(one), (*plan.edits, *detached, *dropped), claim, way)
+            yield Fix(what, effect, (*plan.edits, *detached, *dropped), claim, way)
 
 
 def _step_waits(program: Program, place: Place) -> Iterator[Fix]:
@@ -323,9 +316,7 @@ def _step_waits(program: Program, place: Place) -> Iterator[Fix]:
     """
     one, event, step = place.stale, place.stale.event, place.stale.step
     run, mine = one.run, optimizer_of_loss(one.run, event)
-    if not isinstance(step, Step) or event.failure is None or event.failure.kind != "E2":
-        return
-    if step.loops != event.loops or _other_steps(one):
+    if not isinstance(step, Step) or event.failure is None:
         return
     waiting, first = set(step.optimizer.owned()), program.statement(step.site)
     block = program.suite_around(first)
@@ -336,19 +327,19 @@ def _step_waits(program: Program, place: Place) -> Iterator[Fix]:
     if (
         second is None
         or isinstance(second, (ast.For, ast.While))
-        or sum(s.loops == event.loops for s in step.optimizer.steps) != 1
         or any(not waiting.isdisjoint(leaves) for leaves in (*cleared, *added))
     ):
         return
     edit = move(first, second, "after")
-    if mine is None and not step_follows(run, event) and waiting.issuperset(event.reached):
-        claim = Claim("E2", line(event.site), (), same_forwards=False)
+    kind = event.failure.kind
+    if mine is None and waiting.issuperset(event.reached):
+        claim = Claim(kind, line(event.site), (), same_forwards=False)
         yield Fix("step after the backward", Effect.REPAIRS, (edit,), claim, Way.REORDER)
     if mine is None or (name := stepped(program, mine)) is None or not waiting.isdisjoint(mine.owned()):
         return
     if any(c.leaves & waiting and c.serial > step.serial for c in calls_in(event.visited)):
         return
-    claim = Claim("E2", line(event.site), tuple(n for o in run.optimizers for n in constructed(run, o.state)))
+    claim = Claim(kind, line(event.site), tuple(n for o in run.optimizers for n in constructed(run, o.state)))
     if waiting.isdisjoint(event.reached):
         yield Fix("step after both backwards", Effect.REPAIRS, (edit,), claim, Way.REORDER)
     elif isinstance(event.site, ast.Call) and not event.site.keywords:
@@ -365,50 +356,55 @@ def _computed_later(program: Program, place: Place) -> Plan | None:
     between: a critic's value for a log or a target.
     """
     one, event, serial = place.stale, place.stale.event, place.stale.step.serial
-    home, nodes, others = program.function(place.at), behind(event, set(one.calls)), _of_others(one)
+    home, nodes, at = program.function(place.at), behind(event, one.calls), program.statement(place.at)
     early = statements(program, home, (n for n in nodes if n.serial < serial))
     late = statements(program, home, (n for n in nodes if n.serial > serial))
-    shared = statements(program, home, (n for n in nodes & others if n.serial < serial))
-    at, block = program.statement(place.at), program.suite_around(program.statement(place.at))
-    around = [place.step_at, *program.ancestors(place.step_at)]
-    step = next((s for s in block if s in around), None)
-    following = block[block.index(step) + 1 :] if step is not None else []
-    anchor = (late or following or [at])[0]
-    alone = [s for s in early if s not in shared]
+    shared = statements(program, home, (n for n in nodes & _of_others(one) if n.serial < serial))
+    alone, block = [s for s in early if s not in shared], program.suite_around(at)
+    around = {place.step_at, *program.ancestors(place.step_at)}
+    end = next((index for index, s in enumerate(block) if s in around), -1)
+    anchor = (late or (block[end + 1 :] if end >= 0 else []) or [at])[0]
     for s in alone:
-        passed = (
-            block[block.index(s) + 1 : block.index(step) + 1] if step is not None and s in block else None
-        )
-        if passed is None or not bindings(s) or not may_pass(s, passed, alone):
+        passed = block[block.index(s) + 1 : end + 1] if s in block else []
+        if not passed or not bindings(s) or not may_pass(s, passed, alone):
             shared, alone = early, []
             break
-    wanted = _read_from(program, place, anchor) | variables(program, (n for s in alone for n in walk(s)))
-    again = computed_again(program, shared, anchor, wanted, _uncut(program, one.calls)) if shared else []
-    if again is None or not early:
+    if not shared and alone:
+        edits = [move(s, block[end], "after") for s in alone]
+        return Plan("compute the loss after the step", edits, Way.REORDER)
+    # What moves reads what is repeated, and comes behind it.
+    removed = [RemoveStatement(Span.of(statement)) for statement in alone]
+    text = _uncut(program, one.calls)
+    return _repeated(
+        program, place, shared, anchor, text, "repeat the forward after the step", alone, removed
+    )
+
+
+def _repeated(
+    program: Program,
+    place: Place,
+    made: Iterable[ast.stmt],
+    anchor: ast.stmt,
+    text: Callable[[ast.expr], str],
+    what: str,
+    moved: Sequence[ast.stmt] = (),
+    besides: Sequence[Edit] = (),
+) -> Plan | None:
+    """Compute again at ``anchor`` what some statements have made, with what is ``moved`` behind it."""
+    last = max(program.statement(place.at).end_lineno or 0, anchor.end_lineno or 0)
+    nodes = [n for n in walk(program.function(anchor)) if anchor.lineno <= getattr(n, "lineno", 0) <= last]
+    wanted = variables(program, [*nodes, *(n for s in moved for n in walk(s))])
+    again = computed_again(program, made, anchor, wanted, text)
+    if again is None:
         return None
-    edits: list[Edit] = []
-    if again:
-        # What moves reads what is repeated, and comes behind it.
-        edits += [RemoveStatement(Span.of(statement)) for statement in alone]
-        edits.append(insert(anchor, "before", "\n".join([*again, *map(program.segment, alone)])))
-    else:
-        edits += [move(s, step, "after") for s in alone if step is not None]
-    if again:
-        return Plan("repeat the forward after the step", edits, None, _detached_first(program, one, others))
-    return Plan("compute the loss after the step", edits, Way.REORDER)
+    code = "\n".join([*again, *map(program.segment, moved)])
+    return Plan(what, [insert(anchor, "before", code), *besides], first=_detached_first(program, place.stale))
 
 
 def _of_others(one: Stale) -> set[Node]:
     """What the other backwards of the iteration go through."""
     others = (b for b in backwards(one.run) if b is not one.event and b.loops == one.event.loops)
     return {node for b in others for node in b.visited}
-
-
-def _read_from(program: Program, place: Place, anchor: ast.stmt) -> set[str]:
-    """What the statements from ``anchor`` to the backward read."""
-    last = max(program.statement(place.at).end_lineno or 0, anchor.end_lineno or 0)
-    nodes = (n for n in walk(program.function(anchor)) if anchor.lineno <= getattr(n, "lineno", 0) <= last)
-    return variables(program, nodes)
 
 
 def _uncut(program: Program, calls: Iterable[ModuleCall]) -> Callable[[ast.expr], str]:
@@ -418,12 +414,12 @@ def _uncut(program: Program, calls: Iterable[ModuleCall]) -> Callable[[ast.expr]
     return lambda value: with_parts(program, value, parts)
 
 
-def _detached_first(program: Program, one: Stale, others: set[Node]) -> list[Edit]:
+def _detached_first(program: Program, one: Stale) -> list[Edit]:
     """Detach what enters the first forward, where it leads into other networks."""
     moved = set(one.step.consumed)
     trained = {leaf for optimizer in one.run.optimizers for leaf in optimizer.state.owned()}
     edits: list[Edit] = []
-    used = {node.call for node in others}
+    used = {node.call for node in _of_others(one)}
     for expression, value in [operand for call in one.calls if call in used for operand in call.operands]:
         assert isinstance(value, Value)
         roots = [(t.node, True) for t in tensors_in(value) if t.node is not None]
@@ -438,21 +434,12 @@ def _detached_first(program: Program, one: Stale, others: set[Node]) -> list[Edi
 def _undetached_term(program: Program, place: Place) -> Plan | None:
     """Predict again before the loss, and let its gradient through."""
     one, term = place.stale, place.stale.detached
-    assert term is not None
-    held, anchor = undetached(term), program.statement(term)
-    assert held is not None
-    wanted = variables(program, walk(anchor))
-    made = program.statement(one.calls[0].site)
-    again = computed_again(program, [made], anchor, wanted, _uncut(program, one.calls))
-    if again is None:
-        return None
-    edits = [
-        insert(anchor, "before", "\n".join(again)),
-        ReplaceExpression(Span.of(term), program.segment(held)),
-    ]
-    return Plan(
-        "repeat the forward after the step", edits, None, _detached_first(program, one, _of_others(one))
-    )
+    held = undetached(term) if term is not None else None
+    assert term is not None and held is not None
+    made, text = program.statement(one.calls[0].site), _uncut(program, one.calls)
+    edit = ReplaceExpression(Span.of(term), program.segment(held))
+    what = "repeat the forward after the step"
+    return _repeated(program, place, [made], program.statement(term), text, what, besides=[edit])
 
 
 def _fed_again(program: Program, place: Place) -> Plan | None:
@@ -469,7 +456,7 @@ def _fed_again(program: Program, place: Place) -> Plan | None:
     parts: dict[ast.expr, str] = {}
     calls: list[ModuleCall] = []
     for call in calls_in(event.visited):
-        if call.serial < one.step.serial and call.leaves & own and not call.leaves & foreign:
+        if call.leaves & own and not call.leaves & foreign:
             for expression, held in operands_reaching(call, targets):
                 calls.append(call)
                 parts[expression] = detached_code(program.segment(expression), expression, held) or ""
@@ -478,12 +465,8 @@ def _fed_again(program: Program, place: Place) -> Plan | None:
     if not late or not all(parts.values()):
         return None
     made = {program.statement(call.site) for call in calls}
-    wanted = _read_from(program, place, late[0])
-    again = computed_again(program, made, late[0], wanted, lambda value: with_parts(program, value, parts))
-    if again is None:
-        return None
-    edits = [insert(late[0], "before", "\n".join(again))]
-    return Plan("repeat the forward on the detached input after the step", edits)
+    what = "repeat the forward on the detached input after the step"
+    return _repeated(program, place, made, late[0], lambda value: with_parts(program, value, parts), what)
 
 
 def _made_in_the_loop(program: Program, place: Place) -> Plan | None:
@@ -491,7 +474,7 @@ def _made_in_the_loop(program: Program, place: Place) -> Plan | None:
     one, event = place.stale, place.stale.event
     if not event.loops or any(call.serial > one.step.serial for call in _same_networks(one)):
         return None  # The same network has its word now as well: what it said before may be a constant.
-    loop, nodes, home = event.loops[-1][0], behind(event, set(one.calls)), program.function(place.at)
+    loop, nodes, home = event.loops[-1][0], behind(event, one.calls), program.function(place.at)
     assert isinstance(loop, ast.stmt)
     before = [n for n in nodes if all(at is not loop for at, _ in n.loops)]
     moved = moved_inside(program, event, before[0]) if before else None
@@ -515,9 +498,7 @@ def _made_in_the_loop(program: Program, place: Place) -> Plan | None:
         return None
     ((target, value),) = pairs
     edits = [ReplaceExpression(Span.of(uses[0]), text(value))]
-    return Plan(
-        f"compute `{shown(program, target)}` again in every iteration", edits, Way.REORDER, again=False
-    )
+    return Plan(f"compute `{shown(program, target)}` again in every iteration", edits, Way.REORDER)
 
 
 def _same_networks(one: Stale) -> list[ModuleCall]:
@@ -550,7 +531,7 @@ def _other_pair_first(program: Program, place: Place) -> Plan | None:
         ReplaceExpression(Span.of(second), program.segment(first)),
     ]
     what = "swap the two: each backward then comes before the step that would invalidate it"
-    return Plan(what, edits, Way.REORDER, again=False)
+    return Plan(what, edits, Way.REORDER)
 
 
 def _constant_factor(program: Program, place: Place) -> Plan | None:
@@ -564,70 +545,49 @@ def _constant_factor(program: Program, place: Place) -> Plan | None:
     given = [operand for call in one.calls for operand, _ in call.operands]
     if mine is None or any(undetached(operand) is not None for operand in given):
         return None
-    taught, below = leading_to(event.visited, set(mine.owned())), behind(event, set(one.calls))
-    if any(node.call in one.calls for node in taught & below):
-        return None
-    home = program.function(place.at)
+    taught, below = leading_to(event.visited, set(mine.owned())), behind(event, one.calls)
     cuts = [e for node in taught for e in node.edges if e.node in below and e.node not in taught]
     detached = detach_operands(program, cuts)
-    elsewhere = statements(program, home, _of_others(one))
-    if detached is None or any(program.statement(cut.operand) in elsewhere for cut in cuts if cut.operand):
+    if detached is None:
         return None
     what = f"detach {detached[0]}, which is only a factor of this loss"
-    return Plan(what, detached[1], Way.DETACH, again=False)
+    return Plan(what, detached[1], Way.DETACH)
 
 
-def _former(program: Program, one: Stale) -> Plan | None:
+def _former(program: Program, place: Place) -> Plan | None:
     """Where the loss compares it with what the same network says now: it is a number.
 
     The log-probabilities of PPO from before the epochs. The data are the same, predicted again the two would
     be equal; or the two make a ratio of probabilities, `exp(new - old)`, whatever they are predicted from.
     """
-    event, step = one.event, one.step
-    now = [call for call in calls_in(event.visited) if call.serial > step.serial]
-    former = {node for node in behind(event, set(one.calls)) if node.serial < step.serial}
-    later = (node for node in event.visited if node.serial > step.serial)
+    one, serial = place.stale, place.stale.step.serial
+    former = {node for node in behind(one.event, one.calls) if node.serial < serial}
+    later = (node for node in one.event.visited if node.serial > serial)
     crossing = [(node, edge) for node in later for edge in node.edges if edge.node in former]
-    if not _all_repeated(one) and not all(_in_ratio(event, node, edge, now) for node, edge in crossing):
+    repeated = _all_repeated(one)
+    detached = detach_operands(program, [edge for _, edge in crossing])
+    if detached is None or not (repeated or all(_in_ratio(*each) for each in crossing)):
         return None
-    names, edits = detach_operands(program, [edge for _, edge in crossing]) or ("", [])
-    return (
-        Plan(f"detach {names}, which it is compared with", edits, Way.DETACH, again=False) if edits else None
-    )
+    # Of other data, the original's own graph has another gradient: which one is meant, its author knows.
+    effect = None if repeated else Effect.CHANGES
+    return Plan(f"detach {detached[0]}, which it is compared with", detached[1], Way.DETACH, effect=effect)
 
 
 def _all_repeated(one: Stale) -> bool:
-    """Whether each stale prediction is made again after the step, of the same data."""
-    now = [call for call in calls_in(one.event.visited) if call.serial > one.step.serial]
-    return bool(one.calls) and all(any(_repeats(call, old) for call in now) for old in one.calls)
+    """Whether each stale prediction is made again after the step, by the same network of the same data."""
+
+    def asked(call: ModuleCall) -> tuple[int, ...]:
+        return id(call.module), *(id(value) for _, value in call.operands)
+
+    now = {asked(call) for call in calls_in(one.event.visited) if call.serial > one.step.serial}
+    return bool(one.calls) and now.issuperset(map(asked, one.calls))
 
 
-def _repeats(call: ModuleCall, old: ModuleCall) -> bool:
-    """Whether a call of a network is given the very values that an older one was."""
-    given, before = ([value for _, value in each.operands] for each in (call, old))
-    return call.module is old.module and len(given) == len(before) and all(map(is_, given, before))
-
-
-def _in_ratio(event: Backward, node: Node, edge: Edge, now: list[ModuleCall]) -> bool:
-    """Whether an operand is the old one of `exp(new - old)`, both log-probabilities by the same networks."""
-    if operation(node) not in DIFFERENCES or len(node.edges) != 2 or node.edges[1] is not edge:
+def _in_ratio(node: Node, edge: Edge) -> bool:
+    """Whether an operand is the old one of `new - old`, both log-probabilities by the same networks."""
+    if operation(node) not in DIFFERENCES or not all(
+        likelihood(e.node, OF_A_DISTRIBUTION) for e in node.edges
+    ):
         return False
-    if not all(_is_log_probability(operand.node) for operand in node.edges):
-        return False
-    above = [one for one in event.visited if any(e.node is node for e in one.edges)]
-    old, new = (calls_in(reachable_nodes([(e.node, True)])) for e in (edge, node.edges[0]))
-    modules = {call.module for call in new if call in now}
-    return (
-        bool(above) and all(operation(one) == "exp" for one in above) and {c.module for c in old} == modules
-    )
-
-
-def _is_log_probability(node: Node) -> bool:
-    """Whether a node is the log-probability of something, by a distribution, or is put together from such."""
-    if operation(node) == "log_prob":
-        return True
-    return (
-        bool(node.edges)
-        and operation(node) in COLLECTING
-        and all(_is_log_probability(edge.node) for edge in node.edges)
-    )
+    by = [{call.module for call in calls_in(reachable_nodes([(e.node, True)]))} for e in (edge, *node.edges)]
+    return all(modules == by[0] for modules in by)

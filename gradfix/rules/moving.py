@@ -167,8 +167,12 @@ def _repeated(
     """
     failure = event.failure
     node = old or (failure.node if failure is not None else None)
-    for loop, _ in event.loops if node is not None else ():
-        if all(at is not loop for at, _ in node.loops) and isinstance(loop, (ast.For, ast.While)):
+    for loop, _ in event.loops:
+        if (
+            node is not None
+            and all(at is not loop for at, _ in node.loops)
+            and isinstance(loop, (ast.For, ast.While))
+        ):
             return loop, [n for n in event.visited if all(at is not loop for at, _ in n.loops)]
     if failure is None or failure.culprit is None:
         return None
