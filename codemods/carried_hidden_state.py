@@ -47,7 +47,7 @@ from gradfix.autograd.graph import Backward, Leaf, LoopContext, Node, Storage, r
 from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, earlier_iteration
+from gradfix.autograd.trace_queries import backwards, detached_code, earlier_iteration
 from gradfix.autograd.values import Sequence, Tensor, Unknown, Value, graphs_in, tensors_in
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
 from gradfix.core.span import Span
@@ -461,16 +461,9 @@ def _is_number(value: Value | None) -> bool:
 
 
 def _detached(name: str, value: Value) -> str | None:
-    if isinstance(value, Tensor):
-        return f"{name}.detach()"
-    if isinstance(value, Sequence) and value.kind in ("list", "tuple") and value.items and not value.open:
-        if all(isinstance(i, Tensor) for i in value.items):
-            inner = f"s.detach() for s in {name}"
-            return f"[{inner}]" if value.kind == "list" else f"tuple({inner})"
-        if all(isinstance(i, Sequence) and _detached("s", i) for i in value.items):
-            inner = f"{_detached('s', value.items[0])} for s in {name}"
-            return f"[{inner}]" if value.kind == "list" else f"tuple({inner})"
-    return None
+    if not isinstance(value, (Tensor, Sequence)) or (isinstance(value, Sequence) and value.open):
+        return None
+    return detached_code(name, ast.Name(name), value)
 
 
 def _first_use(program: Program, carried: Carried, body: list[ast.stmt]) -> ast.stmt:
