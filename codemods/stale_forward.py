@@ -37,8 +37,13 @@ added to data: it is to be a constant of all losses that share it.
 
 When not to fix it: where both losses should use the same weights. Then call both backwards before the step.
 
-Preconditions: the step certainly moved weights that the prediction saved; the statement that is repeated or
-moved reads nothing that is rebound in between, and means the same where it goes.
+Where nothing raises, it is told all the same: a layer that saves no weight (`Linear` on plain data,
+`Embedding`), or a step that moves no version (`fused=True`, a write to `.data`). The gradients are then those
+of the old weights, or of a mixture, and a step applies them to the new ones.
+
+Preconditions: the step certainly moved weights that the prediction used, and the gradient depends on what it
+predicted (that of a mean of linear scores does not); the statement that is repeated or moved reads nothing
+that is rebound in between, and means the same where it goes.
 
 Ways (`gradfix apply --way NAME`), of which a finding admits some:
 
@@ -53,9 +58,9 @@ By hand: compute the prediction again after the step, or step only when every ba
 weights has run.
 
 Effect: repairs where autograd raised or a step used nothing, changes where the program ran on with gradients
-from a mixture of old and new weights, or with a term that gave no gradient. A prediction that is repeated or
-moved draws random numbers (dropout) and updates running statistics (batch normalization) once more, or
-later: the certificate says from which step on.
+of old weights, or of a mixture of old and new ones, or with a term that gave no gradient. A prediction that
+is repeated or moved draws random numbers (dropout) and updates running statistics (batch normalization) once
+more, or later: the certificate says from which step on.
 
 Severity: error.
 """
