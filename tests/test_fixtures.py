@@ -187,6 +187,8 @@ UNTOLD = {
     "gradient_of_non_leaf/bound_anew": "nothing could be compared",
     "gradient_of_non_leaf/centred_weight": "nothing could be compared",
     "gradient_of_non_leaf/centred_weight_of_an_optimizer": "can't optimize a non-leaf Tensor",
+    # There is no optimizer whose gradients could be compared.
+    "stale_forward/weights_written_to_data": "no optimizer step ran",
     # A closure is evaluated several times in one step, at weights that are not those of the original.
     "graph_used_twice/before_the_closure": "that of no loss of the original",
     "missing_zero_grad/lbfgs_closure_uncleared": "that of no loss of the original",
