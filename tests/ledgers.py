@@ -3,50 +3,257 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
-from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.graph import Backward, Leaf, OptimizerState
 from gradfix.autograd.model_ledger import ledger_of
 from gradfix.autograd.program import analyze
+from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, steps
-from gradfix.core.ledger import BackwardCall, Ledger
-from gradfix.runtime.probe import BY_HAND
-from gradfix.verify.recording.records import Recording
+from gradfix.core.ledger import BackwardCall, Entry, Ledger, Parameter
+from gradfix.verify.recording.records import RecordedOptimizer, Recording
 
 
-def differences(path: Path, recording: Recording) -> list[str] | None:
-    """Where the two ledgers differ; ``None`` where the model does not follow the program pass by pass.
+@dataclass
+class Comparison:
+    """What was compared, and what came of it."""
 
-    Loops of many passes are run a few times by the model, and what it cannot see is no part of its ledger.
+    entries: int = 0
+    """Entries, by call and layer, of which both ledgers tell the same kind of thing."""
+    abstained: Counter[str] = field(default_factory=Counter)
+    """What was not compared: entries, calls or whole programs, by the reason."""
+    differences: list[str] = field(default_factory=list)
+
+    def merge(self, other: Comparison) -> None:
+        """Add another comparison to this one."""
+        self.entries += other.entries
+        self.abstained += other.abstained
+        self.differences += other.differences
+
+
+class Fate(NamedTuple):
+    """What became of the entry of a layer."""
+
+    forward: int
+    backward: int
+    """How often it had been moved then."""
+    steps: tuple[int, ...]
+    cleared: int | None
+    """How many calls and steps had been before the clearing."""
+
+
+def compare(path: Path, recording: Recording) -> Comparison:
+    """Hold the two ledgers of a program against each other.
+
+    Loops of many passes are run a few times by the model, and what it cannot see is no part of its ledger:
+    a program that it does not follow pass by pass is not compared.
     """
-    text = path.read_bytes().decode()
+    text = path.read_bytes().decode() if path.exists() else recording.source
     program = analyze(ast.parse(text), text, path)
+    found = Comparison()
     if not program.entry_points or program.entry_points[0].node is not program.tree or program.messages:
-        return None
+        found.abstained["program: not followed"] += 1
+        return found
     run, real = program.entry_points[0].runs[0], recording.ledger
     events, taken = [one for one in backwards(run) if one.accumulates], steps(run)
-    if real is None or len(events) != len(real.calls) or len(taken) != len(real.steps):
-        return None
-    if [getattr(one.site, "lineno", 0) for one in events] != [one.place.line for one in recording.backwards]:
-        return None
-    model = ledger_of(run, events, taken)
-    found = []
-    for event, said, happened in zip(events, model.calls, real.calls):
-        found += _call(event, said, happened)
-    vague = {number for number, event in enumerate(events) if not _known(event)}
-    for step, number in zip(taken, range(len(real.steps))):
-        found += _step(step, number, model, real, vague)
+    if real is None or not _alike(path, events, taken, recording):
+        found.abstained["program: other calls or steps"] += 1
+        return found
+    events, taken = events[: len(real.calls)], taken[: len(real.steps)]
+    layers = _layers(run, recording)
+    if layers is None:
+        found.abstained["program: other layers"] += 1
+        return found
+    _Comparing(run, events, ledger_of(run, events, taken), real, layers, found).compare()
     return found
 
 
-def _call(event: Backward, said: BackwardCall, happened: BackwardCall) -> list[str]:
-    """What of a call the two tell otherwise: how often it has one term, and whether weights have moved."""
-    if not _known(event) or not said.terms or any(node.opaque for node in event.visited):
-        return []
-    told = [(max(term.count for term in one.terms), bool(one.stale)) for one in (said, happened)]
-    where = f"backward call {said.index}"
-    return [f"{where}: {told[1]}, the model has {told[0]}"] if told[0] != told[1] else []
+def differences(path: Path, recording: Recording) -> list[str] | None:
+    """Where the two ledgers differ; ``None`` where the program is not compared."""
+    found = compare(path, recording)
+    return None if any(why.startswith("program") for why in found.abstained) else found.differences
+
+
+DEBUG=0
+def _alike(path, events: list[Backward], taken: list[object], recording: Recording) -> bool:
+    """Whether the model has the same calls and steps at the same lines, as far as the run got."""
+    ended = recording.uncaught is not None or recording.ending == "steps"
+    for said, happened in ((events, recording.backwards), (taken, recording.steps)):
+        lines = [getattr(getattr(one, "site", None), "lineno", 0) for one in said]
+        if DEBUG and lines[: len(happened)] != [one.place.line for one in happened]: print(path, lines,[one.place.line for one in happened], recording.ending, recording.detail)
+        if lines[: len(happened)] != [one.place.line for one in happened]:
+            return False
+        if len(lines) > len(happened) and not ended:
+            return False
+    return True
+
+
+def _layers(run: Run, recording: Recording) -> dict[Parameter, Leaf] | None:
+    """The block of the model that each parameter of the run is a part of; ``None`` if they do not match."""
+    states = [one.state for one in run.optimizers]
+    if len(states) != len(recording.optimizers):
+        return None
+    found: dict[Parameter, Leaf] = {}
+    for state, optimizer in zip(states, recording.optimizers):
+        blocks, owned = _blocks(optimizer), list(dict.fromkeys(state.owned()))
+        if len(blocks) != len(owned) or not _same_line(state, optimizer):
+            return None
+        found |= {(optimizer.index, at): leaf for positions, leaf in zip(blocks, owned) for at in positions}
+    return found
+
+
+def _same_line(state: OptimizerState, optimizer: RecordedOptimizer) -> bool:
+    return getattr(state.created, "lineno", 0) == optimizer.place.line
+
+
+def _blocks(optimizer: RecordedOptimizer) -> list[list[int]]:
+    """The parameters of an optimizer by layer: the weight of a layer with its bias."""
+    found: dict[str, list[int]] = {}
+    for at, name in enumerate(optimizer.parameters):
+        layer, _, own = name.rpartition(".")
+        of_torch = layer and own.startswith(("weight", "bias", "in_proj"))
+        found.setdefault(layer if of_torch else f"{at}: {name}", []).append(at)
+    return list(found.values())
+
+
+@dataclass
+class _Comparing:
+    run: Run
+    events: list[Backward]
+    model: Ledger
+    real: Ledger
+    layers: Mapping[Parameter, Leaf]
+    found: Comparison
+
+    def compare(self) -> None:
+        for event, said, happened in zip(self.events, self.model.calls, self.real.calls):
+            self.call(event, said, happened)
+        self.entries()
+        self.queries()
+
+    def differ(self, where: str, happened: object, said: object) -> None:
+        if happened != said:
+            self.found.differences.append(f"{where}: {happened}, the model has {said}")
+
+    def call(self, event: Backward, said: BackwardCall, happened: BackwardCall) -> None:
+        """The terms of a loss, and the earlier calls that went through its graph."""
+        where = f"call {said.index}"
+        if not _known(event):
+            self.found.abstained["call: not certain"] += 1
+            return
+        earlier = {call for call in said.again | happened.again if _known(self.events[call])}
+        self.differ(f"{where}, again through the graph of", happened.again & earlier, said.again & earlier)
+        if not said.terms or any(node.opaque for node in event.visited):
+            self.found.abstained["call: terms"] += 1
+            return
+        if len(said.terms) != len(happened.terms):
+            most = [max(term.count for term in one.terms) for one in (happened, said)]
+            self.differ(f"{where}, a term", *most)
+            self.found.abstained["call: terms taken apart otherwise"] += 1
+            return
+        counts = [sorted(term.count for term in one.terms) for one in (happened, said)]
+        self.differ(f"{where}, terms", *counts)
+        scales = [sorted(_scales(one)) for one in (happened, said)]
+        if len(scales[0]) != len(scales[1]):
+            self.found.abstained["call: scale"] += 1
+        elif not all(map(math.isclose, *scales)):
+            self.differ(f"{where}, scales", *scales)
+
+    def entries(self) -> None:
+        """What each call has given each layer, and its fate."""
+        happened = self.happened()
+        said = {(one.call, one.parameter): one for one in self.model.entries}
+        owned = set(self.layers.values())
+        for (call, layer), entry in said.items():
+            if layer not in owned:
+                continue
+            real = happened.pop((call, layer), None)
+            where = f"call {call} for {getattr(layer, 'label', layer)}"
+            if not entry.certain:
+                self.found.abstained["entry: not certain"] += 1
+            elif real is None:
+                self.found.differences.append(f"{where}: nothing, the model has an entry")
+            elif isinstance(real, str):
+                self.found.abstained[f"entry: {real}"] += 1
+            elif entry.lent:
+                self.found.abstained["entry: gradients may be written otherwise"] += 1
+            else:
+                self.found.entries += 1
+                self.differ(where, real, _fate(self.model, entry))
+        for call, layer in happened:
+            if _known(self.events[call]):
+                self.found.differences.append(f"call {call} for {layer}: an entry, the model has none")
+            else:
+                self.found.abstained["entry: not certain"] += 1
+
+    def happened(self) -> dict[tuple[int, Parameter], Fate | str]:
+        """By call and layer, what became of the entries of its parameters, or why that is not one thing."""
+        parts: dict[tuple[int, Parameter], list[Entry]] = {}
+        for entry in self.real.entries:
+            if entry.parameter in self.layers:
+                parts.setdefault((entry.call, self.layers[entry.parameter]), []).append(entry)
+        return {key: self.together(entries) for key, entries in parts.items()}
+
+    def together(self, entries: list[Entry]) -> Fate | str:
+        """The entries of one layer, whose parameters several optimizers may own."""
+        if any(entry.lent for entry in entries):
+            return "gradients are written by hand"
+        by_owner: dict[int, set[Fate]] = {}
+        for entry in entries:
+            owner, _ = entry.parameter  # type: ignore[misc]
+            by_owner.setdefault(owner, set()).add(_fate(self.real, entry))
+        if any(len(fates) > 1 for fates in by_owner.values()):
+            return "a layer in parts"
+        fates = [fate for (fate,) in by_owner.values()]
+        taken = sorted({step for fate in fates for step in fate.steps})
+        return fates[0]._replace(steps=tuple(taken))
+
+    def queries(self) -> None:
+        """What is asked of a ledger, where nothing in it is uncertain."""
+        if self.model.lent or not all(map(_known, self.events)):
+            self.found.abstained["program: queries"] += 0
+            return
+        twice = [
+            {(one.step.optimizer, one.step.number): one.count for one in ledger.doubled()}
+            for ledger in (self.real, self.model)
+        ]
+        self.differ("used twice", *twice)
+        kinds = [
+            [one for one in ledger.order if one.kind in ("backward", "step", "clipping")]
+            for ledger in (self.real, self.model)
+        ]
+        self.differ("order", *kinds)
+
+
+def _fate(ledger: Ledger, entry: Entry) -> Fate:
+    cleared = None
+    if entry.clearing is not None:
+        events = (one for one in ledger.order if one.kind in ("backward", "step", "clearing"))
+        passed = count()
+        for one in events:
+            if one.kind == "clearing" and one.number == entry.clearing:
+                cleared = next(passed)
+                break
+            if one.kind != "clearing":
+                next(passed)
+    return Fate(*entry.versions, entry.steps, cleared)
+
+
+def _scales(call: BackwardCall) -> Iterator[float]:
+    """The numbers by which terms are multiplied, where they are known."""
+    for term in call.terms:
+        if isinstance(term.scale, tuple):
+            number, others = term.scale
+            if not others:
+                yield number
+        elif isinstance(term.scale, float):
+            yield term.scale
 
 
 def _known(event: Backward) -> bool:
@@ -54,17 +261,4 @@ def _known(event: Backward) -> bool:
     return event.certain and bool(event.visited) and all(event.visited.values())
 
 
-def _step(step: Step, number: int, model: Ledger, real: Ledger, vague: set[int]) -> list[str]:
-    """Whether a step consumes the entries of the same calls, if the model is certain of it."""
-    doubted = any(not sure for held in step.consumed.values() for sure, _ in held.values())
-    beyond = any({BY_HAND, *vague} & {*calls} for calls in real.steps[number].consumed.values())
-    if step.doubtful or doubted or beyond or not step.optimizer.groups_known:
-        return []
-    said, happened = (_largest(ledger.steps[number].consumed.values()) for ledger in (model, real))
-    return [f"step {number}: {happened}, the model has {said}"] if said != happened else []
-
-
-def _largest(entries: Collection[tuple[int, ...]]) -> set[frozenset[int]]:
-    """What parameters hold that hold no less than others: a layer is one parameter for the model."""
-    held = {frozenset(calls) for calls in entries if calls}
-    return {calls for calls in held if not any(calls < others for others in held)}
+__all__ = ["Comparison", "compare", "differences"]

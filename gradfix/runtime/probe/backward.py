@@ -52,8 +52,7 @@ class WatchedBackward:
         self.value = recorder.describe(self.roots[0]) if len(self.roots) == 1 else None
         self.owned = recorder.parameters()
         self.watched = {id(slot.tensor): slot for _, _, slot in self.owned}
-        for slot in self.watched.values():
-            slot.refresh()
+        recorder.refresh(self.owned)
         self.bare = not recorder.optimizers
         """Whether nothing has been handed to an optimizer yet: then leaves are looked at."""
         if self.bare:

@@ -74,6 +74,8 @@ class Recorder:
         # A signal may have come in the middle of describing something: nothing is described then.
         calm = how in ("finished", "error")
         with self.bookkeeping():
+            if calm:
+                self.refresh(self.parameters())
             known = self.leaves.values() if calm else ()
             leaves = {name: self.describe(leaf.grad) for name, leaf in known}
             held = {name: self.describe(leaf) for name, leaf in known}
@@ -287,6 +289,18 @@ class Recorder:
         if self.turns[id(optimizer)] <= ENOUGH:
             self.scouted()
 
+    def refresh(self, owned: list[tuple[int, int, ParameterSlot]]) -> None:
+        """Notice which gradients have been cleared or assigned since the last look, and write that."""
+        slots = {id(slot.tensor): slot for _, _, slot in owned}
+        lost = {key: slot.refresh() for key, slot in slots.items()}
+        cleared = [
+            [index, position, lost[id(slot.tensor)]]
+            for index, position, slot in owned
+            if lost[id(slot.tensor)]
+        ]
+        if cleared:
+            self.emit("cleared", parameters=cleared)
+
     def look(self, watched: dict[int, ParameterSlot]) -> None:
         """Find what holds the parameters that optimizers own; to compare repairs, what is like them, too."""
         describe = self.describe if self.job["updates"] else None
@@ -309,9 +323,9 @@ class Recorder:
             rows = []
             terms = []
             owned = self.parameters()
+            self.refresh(owned)
             for index, _, slot in owned:
                 if index == owner:
-                    slot.refresh()
                     tensor = slot.tensor
                     hashes = [self.provenance.of(tensor.grad), self.provenance.of(tensor)]
                     rows.append(
@@ -360,6 +374,7 @@ class Recorder:
                 own = [one for group in optimizer.param_groups for one in group["params"]]
                 given = {id(one) for one in own if one.grad is not None}
                 if given & clipped:
+                    self.emit("clipped", optimizer=index)
                     factor = 1.0
                     if norm is not None:
                         factor = max(0.0, min(1.0, how["max_norm"] / (float(norm) + 1e-6)))

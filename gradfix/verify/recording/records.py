@@ -271,6 +271,22 @@ class RecordedStep:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedClearing:
+    """Gradients were cleared, or assigned, since the event before: when exactly is not seen."""
+
+    dropped: ledger.Calls
+    """By optimizer and position of a parameter: the backward calls whose gradients it holds no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAdjustment:
+    """The gradients of an optimizer were clipped, or a schedule has set its learning rate."""
+
+    kind: Literal["clipping", "schedule"]
+    optimizer: int
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedFailure:
     """An exception: every one that autograd raised, caught or not, and the one that ended the run."""
 
@@ -294,7 +310,7 @@ class RecordedFailure:
         return (self.kind, self.type, self.message) == (other.kind, other.type, other.message)
 
 
-RecordedEvent = RecordedBackward | RecordedStep | RecordedFailure
+RecordedEvent = RecordedBackward | RecordedStep | RecordedClearing | RecordedAdjustment | RecordedFailure
 
 
 @dataclass(frozen=True)
@@ -360,21 +376,32 @@ class Recording:
 
     @cached_property
     def ledger(self) -> ledger.Ledger | None:
-        """Who consumed what; ``None`` where the graphs of some calls are not known."""
-        calls = tuple(call.through for call in self.backwards if call.through is not None)
-        if len(calls) < len(self.backwards):
-            return None
+        """What each call gave, and its fate; ``None`` where the graphs of some calls are not known."""
+        calls: list[ledger.BackwardCall] = []
+        steps: list[ledger.OptimizerStep] = []
+        clearings: list[ledger.Clearing] = []
+        order: list[ledger.Happened] = []
         turns: Counter[int] = Counter()
-        steps = []
-        for step in self.steps:
-            consumed: dict[ledger.Parameter, tuple[int, ...]] = {
-                (step.optimizer, position): state.feeds
-                for position, state in enumerate(step.parameters)
-                if state.feeds
-            }
-            steps.append(ledger.OptimizerStep(step.optimizer, turns[step.optimizer], consumed))
-            turns[step.optimizer] += 1
-        return ledger.Ledger(calls, tuple(steps))
+        lent: set[ledger.Parameter] = set()
+        for event in self.events:
+            if isinstance(event, RecordedBackward):
+                if event.through is None:
+                    return None
+                order.append(ledger.Happened("backward", len(calls)))
+                calls.append(event.through)
+            elif isinstance(event, RecordedStep):
+                held = {(event.optimizer, at): one.feeds for at, one in enumerate(event.parameters)}
+                consumed: ledger.Calls = {one: feeds for one, feeds in held.items() if feeds}
+                lent.update(one for one, feeds in held.items() if BY_HAND in feeds)
+                order.append(ledger.Happened("step", len(steps)))
+                steps.append(ledger.OptimizerStep(event.optimizer, turns[event.optimizer], consumed))
+                turns[event.optimizer] += 1
+            elif isinstance(event, RecordedClearing):
+                order.append(ledger.Happened("clearing", len(clearings)))
+                clearings.append(ledger.Clearing(event.dropped))
+            elif isinstance(event, RecordedAdjustment):
+                order.append(ledger.Happened(event.kind, event.optimizer))
+        return ledger.Ledger(tuple(calls), tuple(steps), tuple(clearings), tuple(order), frozenset(lent))
 
     @cached_property
     def moved_otherwise(self) -> frozenset[tuple[int, int]]:
