@@ -70,7 +70,7 @@ def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Le
     for step in taken:
         for leaf in step.consumed:
             moves.setdefault(leaf, []).append(step.serial)
-    calls = tuple(_call(event, index, owned, moves) for event, index in numbers.items())
+    calls = tuple(_call(run, event, index, owned, moves) for event, index in numbers.items())
     turns: Counter[object] = Counter()
     optimizers = {one.state: index for index, one in enumerate(run.optimizers)}
     entered = []
@@ -152,7 +152,9 @@ def _connected(calls: Iterable[BackwardCall], numbers: Iterable[Backward]) -> tu
     return tuple(found)
 
 
-def _call(event: Backward, index: int, owned: set[Leaf], moves: Mapping[Leaf, list[int]]) -> BackwardCall:
+def _call(
+    run: Run, event: Backward, index: int, owned: set[Leaf], moves: Mapping[Leaf, list[int]]
+) -> BackwardCall:
     """What one backward goes through; parameters that no optimizer owns count as data.
 
     By leaf, ``moves`` holds when a step has moved it, in order.
@@ -172,15 +174,18 @@ def _call(event: Backward, index: int, owned: set[Leaf], moves: Mapping[Leaf, li
         terms.append(Term(node.serial, count, flow.reached(come_first), direct, scale=scale))
     # The oldest use comes last.
     first_use = {leaf: node.serial for node in layers for leaf in using[node]}
+    # A network that cannot be seen may have kept a graph from an earlier call.
+    hidden = {leaf for node in layers if node.opaque for leaf in using[node]}
     gives: dict[Parameter, Versions] = {}
     for leaf in event.reached:
         at = moves.get(leaf, [])
-        gives[leaf] = Versions(
-            bisect_left(at, first_use.get(leaf, event.serial)), bisect_left(at, event.serial)
-        )
-    sure = event.certain and not any(map(begins_in_unseen_code, event.visited))
+        forward = None if leaf in hidden else bisect_left(at, first_use.get(leaf, event.serial))
+        gives[leaf] = Versions(forward, bisect_left(at, event.serial))
+    unseen = not event.visited or any(node.raises_when_freed is None for node in event.visited)
+    sure = event.certain and not run.substituted and not any(map(begins_in_unseen_code, event.visited))
     unsure = frozenset(leaf for leaf, certain in event.reached.items() if not (sure and certain))
-    return BackwardCall(index, "", tuple(terms), flow, gives=gives, unsure=unsure)
+    followed = sure and not unseen and all(event.visited.values())
+    return BackwardCall(index, "", tuple(terms), flow, gives=gives, unsure=unsure, followed=followed)
 
 
 Factor = tuple[float, frozenset[tuple[object, int]]]

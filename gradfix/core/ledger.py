@@ -68,8 +68,8 @@ class Term:
 class Versions(NamedTuple):
     """How often steps had moved a parameter."""
 
-    forward: int
-    """When the graph used it first."""
+    forward: int | None
+    """When the graph used it first; None where that is not known."""
     backward: int
     """When the call was made."""
 
@@ -90,6 +90,8 @@ class BackwardCall:
     """The parameters that it adds an entry to."""
     unsure: Parameters = frozenset()
     """Those of which it is not certain that it does."""
+    followed: bool = True
+    """Whether it certainly adds none to any other parameter."""
     constants: Parameters = frozenset()
     """Those that it depends on by way of what its losses take for a constant: the target of a criterion, what
     weighs the likelihood of something that was drawn by it."""
@@ -171,7 +173,7 @@ class Entry(NamedTuple):
     @property
     def stale(self) -> bool:
         """Whether the parameter has been moved since the graph used it."""
-        return self.versions.forward < self.versions.backward
+        return self.versions.forward is not None and self.versions.forward < self.versions.backward
 
     @property
     def fate(self) -> Fate:

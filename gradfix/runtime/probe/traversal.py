@@ -15,7 +15,7 @@ import gc
 import sys
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -123,9 +123,8 @@ class Traversals:
     def stepped(self, parameters: Iterable[torch.Tensor]) -> None:
         """Note that parameters have been moved."""
         now = self.made()
-        for one in parameters:
-            if one.grad is not None:
-                self.moved.setdefault(id(one), []).append(now)
+        for key in {id(one) for one in parameters if one.grad is not None}:
+            self.moved.setdefault(key, []).append(now)
 
     def gone(self, call: int) -> None:
         """Note that the call has happened that was looked at last."""
@@ -138,6 +137,7 @@ class Traversals:
         roots: Iterable[torch.Tensor],
         owned: Mapping[int, list[tuple[int, int]]],
         seeded: bool = False,
+        inputs: Collection[torch.Tensor] = (),
     ) -> dict[str, Any] | None:
         """What a call goes through that is about to differentiate ``roots``.
 
@@ -146,6 +146,7 @@ class Traversals:
             owned: By the identity of a parameter, ``(optimizer, position)`` of everyone that owns it.
             seeded: Whether a vector is given whose product with the Jacobian is asked for. Of another vector
                 it is another loss: no term of it is told from others.
+            inputs: What alone it is to give gradients, if anything.
 
         Returns:
             ``layers``: of each node that uses parameters, ``[[optimizer, position], ...]``; ``below``: by
@@ -164,6 +165,8 @@ class Traversals:
             if ALIVE not in noted:
                 noted[ALIVE] = self.alive.stamp()
         nodes = in_order(starts, _following, NODES - self.nodes)
+        if inputs:
+            nodes = _leading_to(nodes, inputs)
         self.nodes += len(nodes)
         self.pending = [node for node in nodes if self.saves(type(node))]
         layers = {node: used for node in nodes if (used := self.uses(node, owned))}
@@ -253,6 +256,17 @@ def in_order(starts: Iterable[Any], following: Callable[[Any], list[Any]], most:
             waiting.append((node, True))
             waiting.extend((one, False) for one in following(node))
     return found[::-1]
+
+
+def _leading_to(nodes: Sequence[Any], targets: Iterable[torch.Tensor]) -> list[Any]:
+    """Those of some nodes, in order, through which a gradient gets to some tensors: no other one is run."""
+    wanted = {id(one) for one in targets}
+    leading = {one.grad_fn for one in targets if one.grad_fn is not None}
+    for node in reversed(nodes):
+        below = any(one in leading for one, _ in node.next_functions)
+        if below or any(id(leaf) in wanted for leaf in _leaves(node)):
+            leading.add(node)
+    return [node for node in nodes if node in leading]
 
 
 def _following(node: Any) -> list[Any]:
@@ -410,11 +424,14 @@ def _summands(node: Any) -> list[Any]:
     """What a node adds up, if it does nothing else; nothing for a term."""
     name = node.name()
     following = _following(node)
+    if len(following) < sum(one is not None for one, _ in node.next_functions):
+        return []  # A leaf is added, or multiplied by.
     if name in SUMS or name in SHAPES:
         return following
     if name in SCALES and len(following) == 1:
-        # A quotient is a multiple of what is divided.
-        return following if name == "MulBackward0" or node.next_functions[0][0] is following[0] else []
+        # A quotient is a multiple of what is divided: `3 / x`, which is computed as `3 * (1 / x)`, is none.
+        quotient = name == "DivBackward0" and node.next_functions[0][0] is not following[0]
+        return [] if quotient or following[0].name() == "ReciprocalBackward0" else following
     if name in TOTALS and any(one.name() in ("StackBackward0", "CatBackward0") for one in following):
         return following
     return []
