@@ -78,7 +78,8 @@ def compare(path: Path, recording: Recording) -> Comparison:
             # The model's second pass may be any later one.
             found.abstained["program: passes with certain numbers"] += 1
             return found
-        found.abstained["event: beyond what both have"] += max(len(said), len(happened)) - common
+        why = "after the error" if recording.uncaught is not None else "beyond what both have"
+        found.abstained[f"event: {why}"] += max(len(said), len(happened)) - common
     model, real = (_until(one, common) for one in (model, real))
     names = [one.parameters for one in recording.optimizers]
     _Comparing(events, model, real, layers, names, found).compare()
@@ -170,7 +171,10 @@ class _Comparing:
         if not said.followed:
             self.found.abstained["call: not certain"] += 1
             return
-        earlier = {call for call in said.again | happened.again if self.model.calls[call].followed}
+        kept = any(node.opaque for node in event.visited)
+        earlier = {
+            call for call in said.again | happened.again if self.model.calls[call].followed and not kept
+        }
         self.differ(f"{where}, again through the graph of", happened.again & earlier, said.again & earlier)
         if not said.terms or any(node.opaque for node in event.visited):
             self.found.abstained["call: terms"] += 1

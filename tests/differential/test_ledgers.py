@@ -35,7 +35,7 @@ def compare_many(sharing: Any, seed: str, numbers: range) -> tuple[Comparison, l
     together = Comparison()
     differing = []
     sources = {number: program(seed, number)[0] for number in numbers}
-    jobs = [Job(Path("program.py"), source, limits=LIMITS) for source in sources.values()]
+    jobs = [Job(Path("program.py"), source, updates=True, limits=LIMITS) for source in sources.values()]
     for number, recording in zip(numbers, sharing.run(jobs)):
         found = compare(Path("program.py"), recording)
         together.merge(found)

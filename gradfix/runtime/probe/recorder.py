@@ -38,6 +38,8 @@ class Recorder:
         self.clock = clock.Clock()
         self.optimizers: list[Any] = []
         self.slots: dict[int, ParameterSlot] = {}
+        self.tensors: dict[int, int] = {}
+        """By the identity of a parameter: a number that tells it from others, whoever owns it."""
         self.leaves: dict[int, tuple[str, torch.Tensor]] = {}
         self.backwards = self.steps = self.errors = 0
         self.reached: set[tuple[int, ...]] = set()
@@ -160,6 +162,7 @@ class Recorder:
             kind=type(optimizer).__name__,
             at=at,
             parameters=[names.get(id(tensor), "") for tensor in tensors],
+            tensors=[self.tensors.setdefault(id(tensor), len(self.tensors)) for tensor in tensors],
             shapes=[[] if torch.nn.parameter.is_lazy(one) else list(one.shape) for one in tensors],
             settings=settings_of(optimizer),
         )

@@ -234,7 +234,14 @@ class _Loader:
         name = name or f"the {raw['kind']} of {place}"
         shapes = tuple(tuple(shape) for shape in raw["shapes"])
         return RecordedOptimizer(
-            index, raw["kind"], place, name, tuple(raw["parameters"]), raw["settings"], shapes
+            index,
+            raw["kind"],
+            place,
+            name,
+            tuple(raw["parameters"]),
+            raw["settings"],
+            shapes,
+            tuple(map(int, raw.get("tensors", ()))),
         )
 
 

@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 from gradfix.core import ledger
+from gradfix.core.ledger import Parameter
 from gradfix.runtime.probe import BY_HAND
 from gradfix.runtime.probe.coverage import Piece
 
@@ -154,6 +155,8 @@ class RecordedOptimizer:
     """The options of its parameter groups (learning rate, momentum, ...), as text."""
     shapes: tuple[tuple[int, ...], ...] = ()
     """The shapes of its parameters."""
+    tensors: tuple[int, ...] = ()
+    """By parameter, a number that tells it from others, whoever owns it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +313,8 @@ class RecordedFailure:
         return (self.kind, self.type, self.message) == (other.kind, other.type, other.message)
 
 
+Told = TypeVar("Told")
+
 RecordedEvent = RecordedBackward | RecordedStep | RecordedClearing | RecordedAdjustment | RecordedFailure
 
 
@@ -388,7 +393,8 @@ class Recording:
                 if event.through is None:
                     return None
                 order.append(ledger.Happened("backward", len(calls)))
-                calls.append(event.through)
+                given = event.through.gives
+                calls.append(replace(event.through, gives=self._for_every_owner(given)))
             elif isinstance(event, RecordedStep):
                 held = {(event.optimizer, at): one.feeds for at, one in enumerate(event.parameters)}
                 consumed: ledger.Calls = {one: feeds for one, feeds in held.items() if feeds}
@@ -398,10 +404,27 @@ class Recording:
                 turns[event.optimizer] += 1
             elif isinstance(event, RecordedClearing):
                 order.append(ledger.Happened("clearing", len(clearings)))
-                clearings.append(ledger.Clearing(event.dropped))
+                clearings.append(ledger.Clearing(self._for_every_owner(event.dropped)))
             elif isinstance(event, RecordedAdjustment):
                 order.append(ledger.Happened(event.kind, event.optimizer))
         return ledger.Ledger(tuple(calls), tuple(steps), tuple(clearings), tuple(order), frozenset(lent))
+
+    def _for_every_owner(self, known: Mapping[Parameter, Told]) -> dict[Parameter, Told]:
+        """What is known of parameters, also for optimizers that were made of them later."""
+        found = {**known}
+        for parameter, what in known.items():
+            for twin in self._twins.get(parameter, ()):
+                found.setdefault(twin, what)
+        return found
+
+    @cached_property
+    def _twins(self) -> Mapping[Parameter, list[tuple[int, int]]]:
+        """By optimizer and position of a parameter: the same one in other optimizers."""
+        places: dict[int, list[tuple[int, int]]] = {}
+        for optimizer in self.optimizers:
+            for position, tensor in enumerate(optimizer.tensors):
+                places.setdefault(tensor, []).append((optimizer.index, position))
+        return {one: those for those in places.values() if len(those) > 1 for one in those}
 
     @cached_property
     def moved_otherwise(self) -> frozenset[tuple[int, int]]:
