@@ -187,7 +187,8 @@ class Entry(NamedTuple):
 class Doubled:
     """A term of which a step consumes more than one entry."""
 
-    step: OptimizerStep
+    step: int
+    """The number of the step."""
     parameter: Parameter
     calls: tuple[BackwardCall, ...]
     """The calls that have differentiated it: one, if its own sum has it more than once."""
@@ -249,11 +250,11 @@ class Ledger:
 
     def doubled(self) -> Iterator[Doubled]:
         """What is consumed more than once by one step: for each step, of the first such parameter."""
-        for step in self.steps:
-            found = (self._doubled(step, parameter, calls) for parameter, calls in step.consumed.items())
+        for number, step in enumerate(self.steps):
+            found = (self._doubled(number, parameter, calls) for parameter, calls in step.consumed.items())
             yield from [one for one in found if one is not None][:1]
 
-    def _doubled(self, step: OptimizerStep, parameter: Parameter, numbers: Sequence[int]) -> Doubled | None:
+    def _doubled(self, step: int, parameter: Parameter, numbers: Sequence[int]) -> Doubled | None:
         calls = [self.calls[number] for number in numbers if 0 <= number < len(self.calls)]
         counts: Counter[int] = Counter()
         for call in calls:

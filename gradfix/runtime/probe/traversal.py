@@ -287,7 +287,7 @@ def _ahead(nodes: Sequence[Any], number: Mapping[Any, int], without: Sequence[Ed
         ahead[node] = 0
         for at, (one, _) in enumerate(node.next_functions):
             if one is not None and not hasattr(one, "variable") and (node, at) not in cut:
-                ahead[node] |= 1 << number[one] if one in number else ahead[one]
+                ahead[node] |= 1 << number[one] if one in number else ahead.get(one, 0)
     return ahead
 
 
