@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from test_claims import backward, recording, step
+
 from gradfix.core import intent
 from gradfix.core.ledger import BackwardCall, Clearing, GradientFlow, Ledger, OptimizerStep, Term, Versions
+from gradfix.verify.judging import trial
+from gradfix.verify.recording.records import RecordedClearing
 
 FRESH, MOVED = Versions(0, 0), Versions(0, 1)
 
@@ -65,3 +71,31 @@ def test_parameters_have_other_names() -> None:
     made = call(0, a=MOVED).renamed(lambda name: str(name).upper())
     assert made.gives == {"A": MOVED}
     assert made.reached == made.terms[0].direct == made.flow.layers[0] == frozenset("A")
+
+
+def test_optimizers_in_another_order_have_other_entries() -> None:
+    """A judged version may make its optimizers in another order than the original."""
+    parameters = (0, 0), (1, 0)
+    through = BackwardCall(0, "loss", gives=dict.fromkeys(parameters[:1], FRESH))
+    run = recording(
+        backward(0, reached=frozenset(parameters[:1]), through=through),
+        step(1.0),
+        RecordedClearing({parameters[0]: (0,)}),
+    )
+    told = trial._in_order(run, [1, 0]).ledger
+    assert told is not None
+    (entry,) = told.entries
+    assert (entry.parameter, entry.steps, entry.clearing) == ((1, 0), (0,), 0)
+    assert told.steps[0].optimizer == 1
+
+
+def test_an_optimizer_that_is_made_anew_finds_what_is_there() -> None:
+    """Its parameters are those of the first one, which has got the gradient."""
+    through = BackwardCall(0, "loss", gives={(0, 0): FRESH})
+    run = recording(
+        backward(0, reached=frozenset({(0, 0)}), through=through), step(1.0), step(1.0, of=1), optimizers=2
+    )
+    made = tuple(replace(one, tensors=(7,)) for one in run.optimizers)
+    told = replace(run, optimizers=made).ledger
+    assert told is not None
+    assert {entry.parameter: entry.steps for entry in told.entries} == {(0, 0): (0,), (1, 0): (1,)}

@@ -377,11 +377,17 @@ class Recorder:
                 own = [one for group in optimizer.param_groups for one in group["params"]]
                 given = {id(one) for one in own if one.grad is not None}
                 if given & clipped:
-                    self.emit("clipped", optimizer=index)
+                    self.adjusted("clipped", optimizer)
                     factor = 1.0
                     if norm is not None:
                         factor = max(0.0, min(1.0, how["max_norm"] / (float(norm) + 1e-6)))
                     self.clips.setdefault(index, []).append((text, factor if given <= clipped else 1.0))
+
+    def adjusted(self, how: str, optimizer: Any) -> None:
+        """Something has been done to the gradients or the learning rate of an optimizer."""
+        for index, known in enumerate(self.optimizers):
+            if known is optimizer:
+                self.emit(how, optimizer=index)
 
     def weights(self, optimizer: Any) -> list[Any]:
         """What an optimizer's parameters hold now."""

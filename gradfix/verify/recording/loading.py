@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 from gradfix.core import ledger
 from gradfix.runtime.probe import BY_HAND
@@ -43,6 +43,14 @@ SCHEMA = 1 << 16
 
 UNPRINTABLE = re.compile(r"[^\t\n\r -~\xa0-\ud7ff\ue000-\U0010ffff]")
 """What is not printed of a script's texts: escape sequences may rule the terminal that shows them."""
+
+
+ADJUSTMENTS: dict[str, ledger.Kind] = {
+    "clipped": "clipping",
+    "unscaled": "unscaling",
+    "scheduled": "schedule",
+}
+"""What else happens to gradients and learning rates, by the probe's events."""
 
 
 class Forged(ValueError):
@@ -123,9 +131,8 @@ class _Loader:
             return RecordedClearing(
                 {(int(one), int(at)): tuple(map(int, calls)) for one, at, calls in raw["parameters"]}
             )
-        if raw["event"] in ("clipped", "scheduled"):
-            kind: Literal["clipping", "schedule"] = "clipping" if raw["event"] == "clipped" else "schedule"
-            return RecordedAdjustment(kind, raw["optimizer"])
+        if raw["event"] in ADJUSTMENTS:
+            return RecordedAdjustment(ADJUSTMENTS[raw["event"]], raw["optimizer"])
         place = self.place(raw["at"])
         if raw["event"] == "backward":
             return RecordedBackward(

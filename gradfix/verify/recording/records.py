@@ -283,9 +283,9 @@ class RecordedClearing:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAdjustment:
-    """The gradients of an optimizer were clipped, or a schedule has set its learning rate."""
+    """The gradients of an optimizer were clipped or unscaled, or a schedule has set its learning rate."""
 
-    kind: Literal["clipping", "schedule"]
+    kind: ledger.Kind
     optimizer: int
 
 
