@@ -81,10 +81,8 @@ def compare(path: Path, recording: Recording) -> Comparison:
         why = "after the error" if recording.uncaught is not None else "beyond what both have"
         found.abstained[f"event: {why}"] += max(len(said), len(happened)) - common
     whole = common == len(happened) and (common == len(said) or recording.uncaught is not None)
-    in_place = any(word in recording.source for word in ("zero_()", "set_to_none=False"))
     model, real = (_until(one, common) for one in (model, real))
-    names = [one.parameters for one in recording.optimizers]
-    _Comparing(events, model, real, layers, names, found, whole, in_place).compare()
+    _Comparing(events, model, real, layers, recording, found, whole).compare()
     return found
 
 
@@ -148,12 +146,17 @@ class _Comparing:
     model: Ledger
     real: Ledger
     layers: Mapping[Parameter, Leaf]
-    names: list[tuple[str, ...]]
+    recording: Recording
     found: Comparison
     whole: bool
     """Whether the model has run all passes of all loops."""
-    in_place: bool
-    """Whether gradients are set to zero where they are: of one that is zero already, that is not seen."""
+
+    def __post_init__(self) -> None:
+        source = self.recording.source
+        self.in_place = any(word in source for word in ("zero_()", "set_to_none=False"))
+        """Whether gradients are set to zero where they are: of one that is zero already, that is not seen."""
+        # A schedule that goes on where another one ended is none of which the model says anything.
+        self.unordered = {"clearing", *(["schedule"] if "last_epoch" in source else [])}
 
     def compare(self) -> None:
         for event, said, happened in zip(self.events, self.model.calls, self.real.calls):
@@ -246,7 +249,9 @@ class _Comparing:
         for entry in entries:
             owner, at = entry.parameter  # type: ignore[misc]
             by_owner.setdefault(owner, set()).add(_fate(self.real, entry))
-            parts.setdefault(owner, set()).add(self.names[owner][at].rpartition(".")[2])
+            parts.setdefault(owner, set()).add(
+                self.recording.optimizers[owner].parameters[at].rpartition(".")[2]
+            )
         if any(len(fates) > 1 for fates in by_owner.values()) or len({*map(frozenset, parts.values())}) > 1:
             return "a layer in parts"
         fates = [fate for (fate,) in by_owner.values()]
@@ -262,7 +267,8 @@ class _Comparing:
         if self.whole:
             self.differ("used twice", *twice)
         kinds = [
-            [one for one in ledger.order if one.kind != "clearing"] for ledger in (self.real, self.model)
+            [one for one in ledger.order if one.kind not in self.unordered]
+            for ledger in (self.real, self.model)
         ]
         self.differ("order", *kinds)
 
