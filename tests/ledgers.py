@@ -153,7 +153,7 @@ class _Comparing:
 
     def __post_init__(self) -> None:
         source = self.recording.source
-        self.in_place = any(word in source for word in ("zero_()", "set_to_none=False"))
+        self.in_place = any(word in source for word in ("zero_()", "set_to_none=False", "zero_grad(False)"))
         """Whether gradients are set to zero where they are: of one that is zero already, that is not seen."""
         # A schedule that goes on where another one ended is none of which the model says anything.
         self.unordered = {"clearing", *(["schedule"] if "last_epoch" in source else [])}

@@ -373,11 +373,15 @@ class Recorder:
         text = ", ".join(f"{key}={float(value):g}" for key, value in how.items() if key in measures)
         with self.bookkeeping():
             clipped = {id(parameter) for parameter in parameters}
+            owned = self.parameters()
+            self.refresh(owned)
+            holding = {index for index, _, slot in owned if slot.feeds and id(slot.tensor) in clipped}
             for index, optimizer in enumerate(self.optimizers):
                 own = [one for group in optimizer.param_groups for one in group["params"]]
                 given = {id(one) for one in own if one.grad is not None}
-                if given & clipped:
+                if index in holding:
                     self.adjusted("clipped", optimizer)
+                if given & clipped:
                     factor = 1.0
                     if norm is not None:
                         factor = max(0.0, min(1.0, how["max_norm"] / (float(norm) + 1e-6)))
