@@ -140,6 +140,21 @@ for _ in range(2):
     (0.5 * near - far / 4 + (1 - near)).backward()
     optimizer.step()
 """,
+    "losses that divide, or that a parameter weighs": """\
+net, weight = nn.Linear(3, 2), nn.Parameter(torch.ones(()))
+optimizer = torch.optim.SGD([*net.parameters(), weight], lr=0.1)
+for _ in range(2):
+    near, far = net(torch.randn(5, 3)).square().mean(0).unbind(0)
+    optimizer.zero_grad()
+    near.backward(retain_graph=True)
+    (torch.tensor(2.0) / near + weight * far).backward()
+    optimizer.step()
+""",
+    "parameters that an optimizer is given twice": """\
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD([*net.parameters(), *net.parameters()], lr=0.1)
+"""
+    + TRAINED,
 }
 """Programs of which one of the two once wrote what did not happen."""
 
