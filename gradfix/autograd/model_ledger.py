@@ -112,7 +112,7 @@ KINDS: dict[type[Event], Kind] = {
 def _order(
     run: Run, numbers: Mapping[Event, int], optimizers: Mapping[OptimizerState, int]
 ) -> Iterator[Happened]:
-    """What happens in a run; clipping once for each optimizer some of whose gradients are clipped."""
+    """What happens in a run."""
     for event in run.events:
         kind = KINDS.get(type(event))
         if kind is None:
@@ -121,9 +121,9 @@ def _order(
             yield Happened(kind, numbers[event])
         elif isinstance(event, Clip):
             clipped = {leaf for leaf, held in event.held.items() if held}
-            for state, index in optimizers.items():
-                if not clipped.isdisjoint(state.owned()):
-                    yield Happened(kind, index)
+            owners = (index for state, index in optimizers.items() if not clipped.isdisjoint(state.owned()))
+            if clipped:
+                yield Happened(kind, min(owners, default=-1))
         elif isinstance(event, (Unscale, SchedulerStep)):
             yield Happened(kind, optimizers.get(event.optimizer, -1))
 
@@ -159,7 +159,13 @@ def _call(
 
     By leaf, ``moves`` holds when a step has moved it, in order.
     """
-    using = {node: used for node in event.visited if (used := _leaves(node, owned))}
+    # What is frozen later was not frozen then.
+    given = owned & event.reached.keys()
+    using = {
+        node: used
+        for node in event.visited
+        if (used := frozenset[Parameter](leaf for leaf, _, _ in node.leaves if leaf in given))
+    }
     # What is used is older than what uses it.
     layers = sorted(using, key=lambda node: node.serial, reverse=True)
     number = {node: index for index, node in enumerate(layers)}
@@ -350,7 +356,3 @@ def _first(start: Node, using: Collection[Node]) -> set[Node]:
                 seen.add(edge.node)
                 waiting.append(edge.node)
     return found
-
-
-def _leaves(node: Node, owned: set[Leaf]) -> Parameters:
-    return frozenset(leaf for leaf, _, _ in node.leaves if leaf.requires is not False and leaf in owned)

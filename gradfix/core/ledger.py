@@ -149,7 +149,7 @@ class Happened(NamedTuple):
 
     kind: Kind
     number: int
-    """Counts calls, steps and clearings; of the others: whose optimizer, or -1 where that is not one."""
+    """Counts calls, steps and clearings; of the others: the first optimizer that it concerns, or -1."""
 
 
 Fate = Literal["consumed", "cleared", "left", "unknown"]

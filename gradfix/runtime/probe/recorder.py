@@ -375,12 +375,13 @@ class Recorder:
             clipped = {id(parameter) for parameter in parameters}
             owned = self.parameters()
             self.refresh(owned)
-            holding = {index for index, _, slot in owned if slot.feeds and id(slot.tensor) in clipped}
+            holding = (index for index, _, slot in owned if slot.feeds and id(slot.tensor) in clipped)
+            first = min(holding, default=None)
+            if first is not None:
+                self.emit("clipped", optimizer=first)
             for index, optimizer in enumerate(self.optimizers):
                 own = [one for group in optimizer.param_groups for one in group["params"]]
                 given = {id(one) for one in own if one.grad is not None}
-                if index in holding:
-                    self.adjusted("clipped", optimizer)
                 if given & clipped:
                     factor = 1.0
                     if norm is not None:
