@@ -103,11 +103,11 @@ class BackwardCall:
         """The parameters that the loss depends on."""
         return frozenset().union(*(term.reached for term in self.terms))
 
-    def renamed(self, name: Callable[[Parameter], Parameter]) -> BackwardCall:
-        """The same with other names for parameters."""
+    def renamed(self, names: Callable[[Parameter], Iterable[Parameter]]) -> BackwardCall:
+        """The same with other names for parameters, perhaps with several for one."""
 
         def every(parameters: Iterable[Parameter]) -> Parameters:
-            return frozenset(map(name, parameters))
+            return frozenset(name for one in parameters for name in names(one))
 
         terms = (replace(term, reached=every(term.reached), direct=every(term.direct)) for term in self.terms)
         without = self.without_constants
@@ -115,10 +115,10 @@ class BackwardCall:
             self,
             terms=tuple(terms),
             flow=GradientFlow([every(layer) for layer in self.flow.layers], self.flow.behind),
-            gives={name(one): versions for one, versions in self.gives.items()},
+            gives={name: versions for one, versions in self.gives.items() for name in names(one)},
             unsure=every(self.unsure),
             constants=every(self.constants),
-            without_constants=without and without.renamed(name),
+            without_constants=without and without.renamed(names),
         )
 
 

@@ -150,6 +150,16 @@ for _ in range(2):
     (torch.tensor(2.0) / near + weight * far).backward()
     optimizer.step()
 """,
+    "a loss used twice by an optimizer that is made later, of parameters that are frozen in the end": """\
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+loss = net(torch.randn(5, 3)).square().mean()
+loss.backward(retain_graph=True)
+loss.backward()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+optimizer.step()
+net.requires_grad_(False)
+""",
     "parameters that an optimizer is given twice": """\
 net = nn.Linear(3, 1)
 optimizer = torch.optim.SGD([*net.parameters(), *net.parameters()], lr=0.1)

@@ -68,7 +68,7 @@ def test_a_loss_that_a_step_uses_twice() -> None:
 
 
 def test_parameters_have_other_names() -> None:
-    made = call(0, a=MOVED).renamed(lambda name: str(name).upper())
+    made = call(0, a=MOVED).renamed(lambda name: (str(name).upper(),))
     assert made.gives == {"A": MOVED}
     assert made.reached == made.terms[0].direct == made.flow.layers[0] == frozenset("A")
 

@@ -230,7 +230,7 @@ def _in_order(run: Recording, turn: Sequence[int]) -> Recording:
             return replace(event, dropped={name(one): calls for one, calls in event.dropped.items()})
         if isinstance(event, RecordedBackward):
             shares = {name(one): share for one, share in event.shares.items()}
-            through = event.through and event.through.renamed(name)
+            through = event.through and event.through.renamed(lambda one: (name(one),))
             return replace(event, reached=frozenset(map(name, event.reached)), shares=shares, through=through)
         return event
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Literal
 
 from gradfix.core import ledger
 from gradfix.core.ledger import Parameter
@@ -313,8 +313,6 @@ class RecordedFailure:
         return (self.kind, self.type, self.message) == (other.kind, other.type, other.message)
 
 
-Told = TypeVar("Told")
-
 RecordedEvent = RecordedBackward | RecordedStep | RecordedClearing | RecordedAdjustment | RecordedFailure
 
 
@@ -393,8 +391,7 @@ class Recording:
                 if event.through is None:
                     return None
                 order.append(ledger.Happened("backward", len(calls)))
-                given = event.through.gives
-                calls.append(replace(event.through, gives=self._for_every_owner(given)))
+                calls.append(event.through.renamed(self._places) if self._owners else event.through)
             elif isinstance(event, RecordedStep):
                 held = {(event.optimizer, at): one.feeds for at, one in enumerate(event.parameters)}
                 consumed: ledger.Calls = {one: feeds for one, feeds in held.items() if feeds}
@@ -404,27 +401,25 @@ class Recording:
                 turns[event.optimizer] += 1
             elif isinstance(event, RecordedClearing):
                 order.append(ledger.Happened("clearing", len(clearings)))
-                clearings.append(ledger.Clearing(self._for_every_owner(event.dropped)))
+                dropped: ledger.Calls = {
+                    place: lost for one, lost in event.dropped.items() for place in self._places(one)
+                }
+                clearings.append(ledger.Clearing(dropped))
             elif isinstance(event, RecordedAdjustment):
                 order.append(ledger.Happened(event.kind, event.optimizer))
         return ledger.Ledger(tuple(calls), tuple(steps), tuple(clearings), tuple(order), frozenset(lent))
 
-    def _for_every_owner(self, known: Mapping[Parameter, Told]) -> dict[Parameter, Told]:
-        """What is known of parameters, also for optimizers that were made of them later."""
-        found = {**known}
-        for parameter, what in known.items():
-            for twin in self._twins.get(parameter, ()):
-                found.setdefault(twin, what)
-        return found
-
     @cached_property
-    def _twins(self) -> Mapping[Parameter, list[tuple[int, int]]]:
-        """By optimizer and position of a parameter: the same one in other optimizers."""
+    def _owners(self) -> Mapping[Parameter, list[tuple[int, int]]]:
+        """By optimizer and position of a parameter that several own, perhaps later: all its places."""
         places: dict[int, list[tuple[int, int]]] = {}
         for optimizer in self.optimizers:
             for position, tensor in enumerate(optimizer.tensors):
                 places.setdefault(tensor, []).append((optimizer.index, position))
         return {one: those for those in places.values() if len(those) > 1 for one in those}
+
+    def _places(self, parameter: Parameter) -> Sequence[Parameter]:
+        return self._owners.get(parameter, (parameter,))
 
     @cached_property
     def moved_otherwise(self) -> frozenset[tuple[int, int]]:
