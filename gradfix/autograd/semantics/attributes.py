@@ -243,6 +243,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             value.label = name
         if run.optimizers and isinstance(value, Module) and isinstance(holder, (Module, Unknown)):
             replace(run, holder, name, value, target)
+        if isinstance(holder, Module) and isinstance(holder.attributes.get(name), Module):
+            run.summaries.clear()  # The networks that this is a part of compute with another layer now.
         holder.attributes[name] = value
         if name == "weight" and isinstance(holder, Module) and holder.leaf is not None:
             # A layer that is given another one's weights shares them; a bias of its own is left out.

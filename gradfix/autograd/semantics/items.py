@@ -311,7 +311,8 @@ def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value
         table = operators.method("getitem.int_or_slice")
         assert table is not None
         return apply(run, table, [(value, node.value)], {}, node)
-    if isinstance(value, Module) and value.kind == "torch.nn.Sequential" and not unknown_bound:
+    listed = ("torch.nn.Sequential", "torch.nn.ModuleList")
+    if isinstance(value, Module) and value.kind in listed and not unknown_bound:
         cut = Module(value.kind, value.label)
         cut.items = value.items[slice(*parts)]
         return cut
