@@ -184,7 +184,7 @@ def _seen(program: Program) -> dict[ast.AST, Sighting]:
     """
     seen: dict[ast.AST, Sighting] = {}
     for entry in program.entry_points:
-        cut_off = any(run.unfinished for run in entry.runs)
+        cut_off = entry.runs[0].unfinished
         for run in entry.runs:
             takers = _takers(run)
             for event in run.events:

@@ -157,6 +157,10 @@ class Selection:
         bool, typer.Option("--force-exclude", help="Leave out what is excluded even if it is named.")
     ] = False
     min_severity: MinSeverity = None
+    certain: Annotated[
+        bool,
+        typer.Option("--certain", help="Only what is a mistake whoever calls the code, without assumptions."),
+    ] = False
     unsafe_fixes: Annotated[
         bool, typer.Option("--unsafe-fixes", help="Also fixes that change what a running program learns.")
     ] = False

@@ -125,6 +125,7 @@ def open_for(options: Options, repository: str | None, *, with_fixes: bool) -> C
         sorted(options.selected),
         options.unsafe_fixes,
         options.min_severity,
+        options.certain,
         options.settings.max_file_size,
         options.settings.per_file_ignores,
         options.settings.root if options.settings.per_file_ignores else None,

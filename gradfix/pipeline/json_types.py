@@ -91,6 +91,9 @@ class FindingData(TypedDict):
     severity: Severity | None
     """`error`: it raises or trains wrongly; `warning`: it wastes much or is about to become an error; `info`:
     it could be tidier."""
+    assumption: str | None
+    """What it assumes of what the code is handed, which `message` says as well; null where it is a mistake
+    whoever calls the code."""
     ways: list[Way]
     """The ways to repair it that `--way` can ask for, the default first; empty where there is no choice."""
     effect: Effect | None

@@ -92,18 +92,20 @@ def _coverage(report: Report, steps: list[TrainingStepData]) -> FindingData:
         "severity": None,
         "ways": [],
         "effect": None,
+        "assumption": None,
         "notes": [],
         "training_steps": steps,
     }
 
 
 def of_codemods(known: Iterable[Codemod]) -> str:
-    """``list`` as an array of ``{code, severity, summary, documentation}``."""
+    """``list`` as an array of ``{code, severity, clause, summary, documentation}``."""
     return dump(
         [
             {
                 "code": one.name,
                 "severity": one.severity,
+                "clause": one.clause,
                 "summary": one.summary,
                 "documentation": one.documentation,
             }
@@ -319,6 +321,7 @@ def _finding(path: str, places: _Places, reported: Reported) -> FindingData:
         "fix": _fix(places, reported),
         "url": addresses.of_codemod(finding.code),
         "severity": finding.severity,
+        "assumption": finding.assumption or None,
         "ways": list(finding.available_ways),
         "effect": None if reported.fix is None else reported.fix.effect,
         "notes": [
@@ -360,6 +363,7 @@ def _problem(problem: Problem, *, in_file: bool = False) -> FindingData:
         "fix": None,
         "url": None,
         "severity": Severity.ERROR,
+        "assumption": None,
         "ways": [],
         "effect": None,
         "notes": [],

@@ -229,6 +229,8 @@ def test_the_list_of_codemods_as_json(project: Path) -> None:
     done = gradfix("list", "--output-format", "json", "--codemods", "../codemods", cwd=project)
     (bad,) = [one for one in json.loads(done.stdout) if one["code"] == "bad-word"]
     assert (bad["severity"], bad["summary"]) == ("warning", "The word bad is wrong.")
+    clauses = {one["code"]: one["clause"] for one in json.loads(done.stdout)}
+    assert (bad["clause"], clauses["leaking-loss"]) == (None, "no other loss")
     assert bad["documentation"].startswith("The word bad is wrong.\n\nBefore")
 
 
