@@ -93,7 +93,6 @@ def _coverage(report: Report, steps: list[TrainingStepData]) -> FindingData:
         "assumption": None,
         "ways": [],
         "effect": None,
-        "assumption": None,
         "notes": [],
         "training_steps": steps,
     }
