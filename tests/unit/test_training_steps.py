@@ -213,7 +213,8 @@ def test_the_training_steps_are_counted(text: str, found: list[str]) -> None:
     assert [f"{step.name}: {step.status}" for step in steps(text)] == found
 
 
-def test_a_step_of_no_known_optimizer_is_not_followed() -> None:
+def test_a_step_of_no_known_optimizer_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Program, "under_assumption", lambda program: ())
     text = f"import elsewhere\n{NET}opt = elsewhere.make()\n{dedent(TRAINS)}"
     (step,) = missed(text.replace("opt.", "opt['net']."))
     assert (step.line, step.reason) == (12, "no step of an optimizer was seen at `opt['net'].step()`")
