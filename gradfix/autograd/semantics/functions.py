@@ -229,9 +229,10 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
 
 
 def _result_of_failure(run: Run, function: Function, call: Call) -> Value:
-    """What a call gives that raises for sure, as far as can be seen: a program that works does not raise there.
+    """What a call gives that raises for sure, as far as can be seen.
 
-    A registry may be filled elsewhere, and files may be there. So the result is unknown, and the run goes on.
+    A program that works does not raise there: a registry is filled elsewhere, or files are there. So the
+    result is unknown, and the run goes on.
 
     Raises:
         Stopped: A handler catches it, or a guess has led here that another run revises.
