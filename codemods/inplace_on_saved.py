@@ -43,6 +43,7 @@ one by one), or write into a copy (`x = x.clone()`).
 Effect: repairs.
 
 Severity: error.
+Clause: autograd can compute each gradient.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules.diagnosis import Diagnosis, diagnose
 from gradfix.rules.edits import insert, line, note, receiver, shown, within_file
-from gradfix.rules.out_of_place import bound_anew, out_of_place, renamed
+from gradfix.rules.out_of_place import bound_anew, out_of_place, read_again, renamed
 
 VIEWS = frozenset(
     """view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze t transpose permute movedim
@@ -79,32 +80,31 @@ UNALTERED = ("Identity", "Dropout", "DropPath", "Flatten", "Sequential()")
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each backward that needs what was overwritten in the forward."""
-    for entry in program.entry_points:
-        for event in entry.certain_observations(overwritten, lambda e: e.site, raises=True):
-            assert event.failure is not None and event.failure.node is not None
-            change, saver = event.failure.culprit, event.failure.node
-            assert isinstance(change, InPlaceChange) and isinstance(event.site, ast.Call)
-            # A layer that is called twice is laid down the second time as it was the first.
-            again = saver.call is not None and saver.site is change.site
-            saved = saver.call.site if again and saver.call is not None else saver.site
-            layer = _made(change)
-            place = change.site if layer is None else layer
-            # The layers of a Sequential are all called where it is called.
-            places = [(saved, "saved here for the backward")] if saved is not change.site else []
-            places += [(change.site, "modified in place here"), (event.site, "needed here: autograd raises")]
-            fixes = within_file(_fixes(program, event))
-            if line(place) <= 0 or (line(change.site) <= 0 and not fixes):
-                continue  # It happens in another module, which is not to be told unless it is mended here.
-            assert isinstance(place, (ast.expr, ast.stmt))
-            yield Finding(
-                "inplace-on-saved",
-                f"in-place operation `{shown(program, place)}` modifies a value that the backward of "
-                f"`{receiver(program, event)}` needs",
-                Span.of(place),
-                tuple(note(place, words) for place, words in places if line(place) > 0),
-                fixes,
-                event.failure.kind,
-            )
+    for event in program.certain_observations(overwritten, lambda e: e.site, raises=True):
+        assert event.failure is not None and event.failure.node is not None
+        change, saver = event.failure.culprit, event.failure.node
+        assert isinstance(change, InPlaceChange) and isinstance(event.site, ast.Call)
+        # A layer that is called twice is laid down the second time as it was the first.
+        again = saver.call is not None and saver.site is change.site
+        saved = saver.call.site if again and saver.call is not None else saver.site
+        layer = _made(change)
+        place = change.site if layer is None else layer
+        # The layers of a Sequential are all called where it is called.
+        places = [(saved, "saved here for the backward")] if saved is not change.site else []
+        places += [(change.site, "modified in place here"), (event.site, "needed here: autograd raises")]
+        fixes = within_file(_fixes(program, event))
+        if line(place) <= 0 or (line(change.site) <= 0 and not fixes):
+            continue  # It happens in another module, which is not to be told unless it is mended here.
+        assert isinstance(place, (ast.expr, ast.stmt))
+        yield Finding(
+            "inplace-on-saved",
+            f"in-place operation `{shown(program, place)}` modifies a value that the backward of "
+            f"`{receiver(program, event)}` needs",
+            Span.of(place),
+            tuple(note(place, words) for place, words in places if line(place) > 0),
+            fixes,
+            event.failure.kind,
+        )
 
 
 def overwritten(run: Run) -> dict[Hashable, Backward]:
@@ -296,7 +296,7 @@ def _unread(program: Program, call: ast.Call, operand: ast.expr | None, overwrit
     if _reads(statement, name) > 1 or not _alone(program, statement, name, overwriters):
         return False
     rebound = isinstance(statement, ast.Assign) and any(_binds(t, name) for t in statement.targets)
-    return rebound or not _read_later(program, statement, name)
+    return rebound or not read_again(program, statement, name)
 
 
 def _source(program: Program, node: ast.expr | None, overwriters: set[ast.AST]) -> ast.expr | None:
@@ -329,35 +329,6 @@ def _reads(node: ast.AST, name: str) -> int:
 
 def _binds(target: ast.expr, name: str) -> bool:
     return isinstance(target, ast.Name) and target.id == name
-
-
-def _read_later(program: Program, statement: ast.stmt, name: str) -> bool:
-    """Whether a variable may be read after a statement, before it is bound again."""
-    at: ast.AST = statement
-    for outer in program.ancestors(statement):
-        block = program.suite_around(at) if isinstance(at, ast.stmt) else []
-        place = block.index(at) if at in block else 0
-        following = block[place + 1 :]
-        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
-            following = [*following, *block[:place]]  # in the next iteration
-            if isinstance(outer, ast.While) and _reads(outer.test, name):
-                return True
-        for other in following:
-            if _reads(other, name):
-                return True
-            if isinstance(other, ast.Assign) and any(_binds(target, name) for target in other.targets):
-                return False
-        if isinstance(outer, (ast.Try, ast.Match)) and _reads(outer, name) > _reads(at, name):
-            return True
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
-            # What is defined in here may be called at any time.
-            return any(
-                _reads(inner, name) and not any(isinstance(n, ast.arg) and n.arg == name for n in walk(inner))
-                for inner in walk(outer)
-                if inner is not outer and isinstance(inner, (ast.FunctionDef, ast.Lambda))
-            )
-        at = outer
-    return True
 
 
 def _alone(program: Program, statement: ast.stmt, name: str, overwriters: set[ast.AST]) -> bool:

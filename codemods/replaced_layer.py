@@ -28,6 +28,7 @@ By hand: create the optimizer when the network is complete, or give it the new l
 Effect: changes.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
-from gradfix.rules.edits import move, names_bound, names_read, note, shown, stepped, within_file
+from gradfix.rules.edits import move, note, shown, stepped, within_file
+from gradfix.rules.moving import may_pass
 
 
 @dataclass(eq=False)
@@ -55,9 +57,8 @@ class Orphan:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each layer that is put into a network once its optimizer is there."""
-    for entry in program.entry_points:
-        for orphan in entry.certain_observations(unowned, lambda o: o.replacement.site, raises=False):
-            yield _finding(program, orphan)
+    for orphan in program.certain_observations(unowned, lambda o: o.replacement.site, raises=False):
+        yield _finding(program, orphan)
 
 
 def unowned(run: Run) -> dict[Hashable, Orphan]:
@@ -102,9 +103,7 @@ def _fixes(program: Program, orphan: Orphan) -> tuple[Fix, ...]:
     block = program.suite_around(made)
     if statement not in block:
         return ()
-    passed = block[block.index(made) : block.index(statement)]
-    bound = {name for other in passed for name in names_bound(other)}
-    if not bound.isdisjoint(names_read(statement)):
+    if not may_pass(statement, block[block.index(made) : block.index(statement)]):
         return ()
     edit = move(statement, made, "before")
     words = "put the layer in before the optimizer is created"

@@ -307,7 +307,7 @@ def bind(
             elif name in defaults:
                 variables[name] = run.evaluate(defaults[name], outer)
             else:
-                variables[name] = Unknown(name)
+                variables[name] = _argument(run, spec, name)
     if spec.vararg is not None:
         variables[spec.vararg.arg] = Sequence("tuple", [v for v, _ in args[len(names) :]])
     if spec.kwarg is not None:
@@ -315,6 +315,18 @@ def bind(
         variables[spec.kwarg.arg] = Mapping(
             {k: v for k, (v, _) in keywords.items() if k not in known and k != "**"}, "**" in keywords
         )
+        if run.symbols is not None:
+            run.symbols.keys[variables[spec.kwarg.arg]] = spec.kwarg
+            run.symbols.names[spec.kwarg] = spec.kwarg.arg
+
+
+def _argument(run: Run, spec: ast.arguments, name: str) -> Value:
+    """The value of a parameter that no call in sight binds."""
+    value = Unknown(name)
+    if run.symbols is None:
+        return value
+    place = next(one for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs) if one.arg == name)
+    return run.symbols.introduce(value, place, name, place)
 
 
 def instantiate(run: Run, cls: Class, call: Call) -> Value:

@@ -26,6 +26,7 @@ from gradfix.autograd.graph import (
 )
 from gradfix.autograd.operators import OUT, Operator, is_loss
 from gradfix.autograd.run import Run, Uncaught
+from gradfix.autograd.symbols import Symbols
 from gradfix.autograd.values import (
     NONE,
     Const,
@@ -561,7 +562,7 @@ def unknown(
     result = Unknown(label)
     result.made = True
     if not carrying or run.grad_enabled is False:
-        return result
+        return result if run.symbols is None else _of_symbols(run, run.symbols, result, args, keywords, site)
     node, requires, _ = record(run, label, site, [operands], None, certain and carrying == 1)
     if base is not None:
         if node is None:
@@ -570,11 +571,28 @@ def unknown(
         node.edges += (Edge(base, certain and carrying == 1, None),)
     if node is not None:
         node.foreign = True
+    elif run.symbols is not None:
+        return _of_symbols(run, run.symbols, result, args, keywords, site)
     result.node = node
     result.requires = requires if carrying == 1 and certain and base is None else None
     if base is not None and carrying == 1 and certain:
         result.requires = None
     return result
+
+
+def _of_symbols(
+    run: Run, symbols: Symbols, result: Unknown, args: list[Argument], keywords: Keywords, site: ast.AST
+) -> Value:
+    """The result of a function out of sight that gets no graph: a symbol, or computed with a network that the
+    function is handed."""
+    networks = symbols.handed_over(args, keywords)
+    if networks:
+        may_carry(run, result, site)
+    if result.node is not None:
+        result.node.leaves = tuple((leaf, False, None) for leaf in networks)
+    if run.symbolic:
+        return result
+    return symbols.returned(result, site, [value for value, _ in (*args, *keywords.values())])
 
 
 def write_to_all(
