@@ -300,8 +300,11 @@ def hand_over(run: Run, values: Iterable[Value], site: ast.AST, operation: bool 
         run.handovers.append(Handover(chain, run.next_serial(), graphs, network))
 
 
-RESTRICTING = ("freez", "frozen", "trainable", "requires_grad", "lora", "adapter", "prun")
-"""What the name of a function says that leaves out parameters from training."""
+DECIDING = (
+    *("freez", "frozen", "trainable", "requires_grad", "lora", "adapter", "prun"),
+    *("train", "tune", "fit", "learn", "update", "step"),
+)
+"""What the name of a function says that leaves out parameters from training, or trains them itself."""
 
 
 def prepares(run: Run, name: str) -> bool:
@@ -310,7 +313,8 @@ def prepares(run: Run, name: str) -> bool:
     What it is handed is taken to stay trainable, unless the name says otherwise: it initialises weights,
     shards them, or has activations checkpointed.
     """
-    if run.loops or run.current_call is not None or any(word in name.lower() for word in RESTRICTING):
+    told = name.lower().replace("pretrained", "")
+    if run.loops or run.current_call is not None or any(word in told for word in DECIDING):
         return False
     if run.called_from_outside and not any(
         getattr(function, "name", "") in CONSTRUCTORS for function, _ in run.active
@@ -332,7 +336,8 @@ def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3, *, prepa
         if isinstance(value, Learner):
             havoc(run, [value.module], node, depth, preparing=preparing)
         elif isinstance(value, Optimizer):
-            forgotten += value.state.owned()
+            for leaf in value.state.owned():
+                leaf.forget()
             value.state.groups_known = False
             value.state.escaped = True
         elif isinstance(value, Scaler) or (run.scaled and value in run.scaled.values()):
