@@ -34,6 +34,7 @@ Effect: repairs. Gradients up to the first failing iteration are unchanged; afte
 from its own segment (truncated backpropagation through time).
 
 Severity: error.
+Clause: autograd can compute each gradient.
 """
 
 from __future__ import annotations
@@ -81,12 +82,11 @@ class Carried:
 def find(program: Program) -> Iterator[Finding]:
     """Report each backward that crosses into an earlier iteration through a carried value."""
     seen: set[ast.AST] = set()
-    for entry in program.entry_points:
-        for carried in entry.certain_observations(crossing, lambda c: c.event.site, raises=True):
-            if carried.event.site in seen:
-                continue
-            seen.add(carried.event.site)
-            yield _finding(program, carried)
+    for carried in program.certain_observations(crossing, lambda c: c.event.site, raises=True):
+        if carried.event.site in seen:
+            continue
+        seen.add(carried.event.site)
+        yield _finding(program, carried)
 
 
 def crossing(run: Run) -> dict[Hashable, Carried]:

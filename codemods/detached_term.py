@@ -35,6 +35,7 @@ By hand: let the term keep its graph, or leave it out of the loss and log it by 
 Effect: changes.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, ReplaceExpre
 from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules.edits import (
-    constructed,
+    constructed_beside,
     creating_graph,
     line,
     note,
@@ -63,10 +64,9 @@ from gradfix.rules.edits import (
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each term of a loss that trains nobody of what it was computed of."""
-    for entry in program.entry_points:
-        for one in entry.certain_observations(dead_terms, lambda one: one.backward.site, raises=False):
-            if line(one.cut.site) > 0:
-                yield _finding(program, one)
+    for one in program.certain_observations(dead_terms, lambda one: one.backward.site, raises=False):
+        if line(one.cut.site) > 0:
+            yield _finding(program, one)
 
 
 def _finding(program: Program, one: DeadTerm) -> Finding:
@@ -111,11 +111,5 @@ def _fixes(program: Program, one: DeadTerm) -> tuple[Fix, ...]:
         words, edits = (uncut(program, one.cut) if one.given is not None else None) or ("", ())
     if not edits:
         return ()
-    others = tuple(
-        made
-        for other in one.run.optimizers
-        if other.state is not one.optimizer
-        for made in constructed(one.run, other.state)
-        if made > 0
-    )
+    others = constructed_beside(one.run, one.optimizer)
     return within_file([Fix(words, Effect.CHANGES, edits, Claim(unchanged=others, losses="rerouted"))])

@@ -24,6 +24,7 @@ By hand: use what `detach()` returns, `x = x.detach()`, or drop the statement.
 Effect: changes.
 
 Severity: error.
+Clause: no other loss.
 """
 
 from __future__ import annotations

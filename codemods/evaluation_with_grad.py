@@ -37,6 +37,7 @@ term for the moment. Of that it is said that no backward uses its graph (info), 
 Severity: warning. The graph of a batch stays in memory until its variables go. How much that is cannot be
 told from the code: it is no tenth of a step for one state of a small policy, and as much as a step for
 validation in batches of the same size, which is what mostly runs out of memory.
+Clause: what is meant for nobody costs nothing.
 """
 
 from __future__ import annotations

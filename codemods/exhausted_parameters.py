@@ -29,6 +29,7 @@ By hand: make a list of the parameters, `list(net.parameters())`, or ask the net
 Effect: changes, or repairs where an optimizer raises.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -49,10 +50,9 @@ RAISED = "optimizer got an empty parameter list"
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each second use of a generator of parameters."""
-    for entry in program.entry_points:
-        for event in entry.certain_observations(used_again, lambda e: e.site, raises=False):
-            if _at_once(program, event.spent) and _at_once(program, event.site):
-                yield _finding(program, event)
+    for event in program.certain_observations(used_again, lambda e: e.site, raises=False):
+        if _at_once(program, event.spent) and _at_once(program, event.site):
+            yield _finding(program, event)
 
 
 def used_again(run: Run) -> dict[Hashable, ExhaustedParameters]:

@@ -37,6 +37,7 @@ trained, make it a leaf: call `requires_grad_()` last.
 Effect: repairs, or preserves where the gradient is only looked at, or all is well on the CPU.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations

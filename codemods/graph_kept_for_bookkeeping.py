@@ -38,6 +38,7 @@ By hand: keep a number or a detached tensor for the log: `total += loss.item()`,
 Effect: preserves. The gradients are the same, bit for bit.
 
 Severity: warning. What is kept grows with every iteration, until memory runs out.
+Clause: nothing is kept longer than it is used.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ not, detach what they share before it.
 Effect: repairs, or changes where keeping the graph is a choice.
 
 Severity: error.
+Clause: autograd can compute each gradient.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ from gradfix.autograd.trace_queries import (
 )
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression
-from gradfix.core.intent import uncertain_pair
+from gradfix.core.intent import uncertain_pairs
 from gradfix.core.segments import call_method, enclosed
 from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
@@ -94,48 +95,45 @@ from gradfix.rules.moving import called_again, moved_inside
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each second traversal of a freed graph that no other codemod explains."""
-    for entry in program.entry_points:
-        for run, event in entry.certain_observations(used_twice, lambda f: f[1].site, raises=True):
-            assert event.failure is not None and isinstance(event.failure.culprit, Backward)
-            assert isinstance(event.site, ast.Call)
-            first = event.failure.culprit
-            loss = receiver(program, event)
-            same = first.site is event.site
-            by = "an earlier run of this line" if same else f"the backward of `{receiver(program, first)}`"
-            message = f"the graph of `{loss}` has already been freed by {by}"
-            notes = [
-                note(first.site, "this backward frees the graph"),
-                note(event.site, "this backward goes through it again: autograd raises"),
-            ]
-            advice = ""
-            if set(first.roots) == set(event.roots):
-                advice = f"compute `{loss}` again before its second backward"
-            if diagnose(run, event) is Diagnosis.OUTSIDE:
-                advice = "compute it inside the loop, or detach it if this loss should not train it"
-                message = (
-                    f"`{loss}` goes through a graph that is built before the loop and freed by the backward "
-                    "of the first iteration"
-                )
-                notes = [note(event.site, "every iteration goes through it: the second one raises")]
-                notes[:0] = [
-                    note(place, "computed once, before the loop") for place in _origin(program, event)
-                ]
-            elif (function := called_again(program, event)) is not None:
-                advice = f"compute it inside `{function.name}`, or detach it if this loss should not train it"
-                message = (
-                    f"`{loss}` goes through a graph that is built before `{function.name}` and freed by its "
-                    "first call"
-                )
-                notes = [note(event.site, "every call goes through it: the second one raises")]
-            yield Finding(
-                "graph-used-twice",
-                message,
-                Span.of(event.site),
-                tuple(notes),
-                within_file(_fixes(program, run, event)),
-                event.failure.kind,
-                advice,
+    for run, event in program.certain_observations(used_twice, lambda f: f[1].site, raises=True):
+        assert event.failure is not None and isinstance(event.failure.culprit, Backward)
+        assert isinstance(event.site, ast.Call)
+        first = event.failure.culprit
+        loss = receiver(program, event)
+        same = first.site is event.site
+        by = "an earlier run of this line" if same else f"the backward of `{receiver(program, first)}`"
+        message = f"the graph of `{loss}` has already been freed by {by}"
+        notes = [
+            note(first.site, "this backward frees the graph"),
+            note(event.site, "this backward goes through it again: autograd raises"),
+        ]
+        advice = ""
+        if set(first.roots) == set(event.roots):
+            advice = f"compute `{loss}` again before its second backward"
+        if diagnose(run, event) is Diagnosis.OUTSIDE:
+            advice = "compute it inside the loop, or detach it if this loss should not train it"
+            message = (
+                f"`{loss}` goes through a graph that is built before the loop and freed by the backward "
+                "of the first iteration"
             )
+            notes = [note(event.site, "every iteration goes through it: the second one raises")]
+            notes[:0] = [note(place, "computed once, before the loop") for place in _origin(program, event)]
+        elif (function := called_again(program, event)) is not None:
+            advice = f"compute it inside `{function.name}`, or detach it if this loss should not train it"
+            message = (
+                f"`{loss}` goes through a graph that is built before `{function.name}` and freed by its "
+                "first call"
+            )
+            notes = [note(event.site, "every call goes through it: the second one raises")]
+        yield Finding(
+            "graph-used-twice",
+            message,
+            Span.of(event.site),
+            tuple(notes),
+            within_file(_fixes(program, run, event)),
+            event.failure.kind,
+            advice,
+        )
 
 
 def used_twice(run: Run) -> dict[Hashable, tuple[Run, Backward]]:
@@ -236,18 +234,15 @@ def _doubt(run: Run, group: list[Backward]) -> tuple[Backward | None, Backward] 
 
     The first is the one that most likely was to take as a constant what the other one trains.
     """
-    ledger = ledger_of(run, group, steps(run))
-    for second in ledger.calls:
-        for first in ledger.calls[: second.index]:
-            found = uncertain_pair(ledger, first, second)
-            if found is not None:
-                pair = group[first.index], group[second.index]
-                if found.leaking is not None:
-                    return pair if found.leaking is first else pair[::-1]
-                if any(_constant_there(*each) for each in (pair, pair[::-1])):
-                    return pair if _constant_there(*pair) else pair[::-1]
-                return None, group[second.index]
-    return None
+    found = next(uncertain_pairs(ledger_of(run, group, steps(run))), None)
+    if found is None:
+        return None
+    pair = group[found.first.index], group[found.second.index]
+    if found.leaking is not None:
+        return pair if found.leaking is found.first else pair[::-1]
+    if any(_constant_there(*each) for each in (pair, pair[::-1])):
+        return pair if _constant_there(*pair) else pair[::-1]
+    return None, pair[1]
 
 
 def _constant_there(leaking: Backward, other: Backward) -> bool:

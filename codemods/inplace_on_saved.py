@@ -43,6 +43,7 @@ one by one), or write into a copy (`x = x.clone()`).
 Effect: repairs.
 
 Severity: error.
+Clause: autograd can compute each gradient.
 """
 
 from __future__ import annotations
@@ -79,32 +80,31 @@ UNALTERED = ("Identity", "Dropout", "DropPath", "Flatten", "Sequential()")
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each backward that needs what was overwritten in the forward."""
-    for entry in program.entry_points:
-        for event in entry.certain_observations(overwritten, lambda e: e.site, raises=True):
-            assert event.failure is not None and event.failure.node is not None
-            change, saver = event.failure.culprit, event.failure.node
-            assert isinstance(change, InPlaceChange) and isinstance(event.site, ast.Call)
-            # A layer that is called twice is laid down the second time as it was the first.
-            again = saver.call is not None and saver.site is change.site
-            saved = saver.call.site if again and saver.call is not None else saver.site
-            layer = _made(change)
-            place = change.site if layer is None else layer
-            # The layers of a Sequential are all called where it is called.
-            places = [(saved, "saved here for the backward")] if saved is not change.site else []
-            places += [(change.site, "modified in place here"), (event.site, "needed here: autograd raises")]
-            fixes = within_file(_fixes(program, event))
-            if line(place) <= 0 or (line(change.site) <= 0 and not fixes):
-                continue  # It happens in another module, which is not to be told unless it is mended here.
-            assert isinstance(place, (ast.expr, ast.stmt))
-            yield Finding(
-                "inplace-on-saved",
-                f"in-place operation `{shown(program, place)}` modifies a value that the backward of "
-                f"`{receiver(program, event)}` needs",
-                Span.of(place),
-                tuple(note(place, words) for place, words in places if line(place) > 0),
-                fixes,
-                event.failure.kind,
-            )
+    for event in program.certain_observations(overwritten, lambda e: e.site, raises=True):
+        assert event.failure is not None and event.failure.node is not None
+        change, saver = event.failure.culprit, event.failure.node
+        assert isinstance(change, InPlaceChange) and isinstance(event.site, ast.Call)
+        # A layer that is called twice is laid down the second time as it was the first.
+        again = saver.call is not None and saver.site is change.site
+        saved = saver.call.site if again and saver.call is not None else saver.site
+        layer = _made(change)
+        place = change.site if layer is None else layer
+        # The layers of a Sequential are all called where it is called.
+        places = [(saved, "saved here for the backward")] if saved is not change.site else []
+        places += [(change.site, "modified in place here"), (event.site, "needed here: autograd raises")]
+        fixes = within_file(_fixes(program, event))
+        if line(place) <= 0 or (line(change.site) <= 0 and not fixes):
+            continue  # It happens in another module, which is not to be told unless it is mended here.
+        assert isinstance(place, (ast.expr, ast.stmt))
+        yield Finding(
+            "inplace-on-saved",
+            f"in-place operation `{shown(program, place)}` modifies a value that the backward of "
+            f"`{receiver(program, event)}` needs",
+            Span.of(place),
+            tuple(note(place, words) for place, words in places if line(place) > 0),
+            fixes,
+            event.failure.kind,
+        )
 
 
 def overwritten(run: Run) -> dict[Hashable, Backward]:

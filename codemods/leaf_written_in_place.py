@@ -42,6 +42,7 @@ for `x *= 2`), or create it without `requires_grad=True`.
 Effect: repairs.
 
 Severity: error.
+Clause: autograd can compute each gradient.
 """
 
 from __future__ import annotations
@@ -97,9 +98,8 @@ class Written:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each write in place that autograd refuses, as what is written is a leaf."""
-    for entry in program.entry_points:
-        for written in entry.certain_observations(leaves_written, lambda one: one.change.site, raises=True):
-            yield _finding(program, written)
+    for written in program.certain_observations(leaves_written, lambda one: one.change.site, raises=True):
+        yield _finding(program, written)
 
 
 def leaves_written(run: Run) -> dict[Hashable, Written]:

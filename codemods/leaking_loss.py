@@ -42,96 +42,34 @@ By hand: step before the backward of the other loss, on a fresh forward, or rest
 Effect: changes.
 
 Severity: error.
+Clause: no other loss.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
-from gradfix.autograd.adversaries import passing_through
-from gradfix.autograd.alternation import swapped
-from gradfix.autograd.graph import Backward, OptimizerState, Step
 from gradfix.autograd.program import Program
-from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
     calls_in,
-    consuming_again,
-    first_step,
     leading_to,
-    steps,
 )
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
 from gradfix.core.span import Span
 from gradfix.rules import conditional_steps
+from gradfix.rules.clauses import Stray, strays
 from gradfix.rules.edits import constructed, insert, note, only_for, receiver, stepped, within_file
-
-
-class Leak(NamedTuple):
-    """A step that consumes another optimizer's loss beside one of its own."""
-
-    run: Run
-    step: Step
-    foreign: Backward
-    meant_for: OptimizerState
-    own: Backward
-    """The first loss of its own that the step consumes."""
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that consumes another optimizer's loss."""
-    for entry in program.entry_points:
-        for leak in entry.certain_observations(leaks, lambda one: one.step.site, raises=False):
-            yield _finding(program, leak)
+    for leak in program.certain_observations(strays, lambda one: one.step.site, raises=False):
+        yield _finding(program, leak)
 
 
-def leaks(run: Run) -> dict[Hashable, Leak]:
-    """By place: the steps that consume another optimizer's loss beside their own."""
-    found: dict[Hashable, Leak] = {}
-    optimizers = [one.state for one in run.optimizers]
-    if len(optimizers) < 2 or run.external_optimizers or not all(one.groups_known for one in optimizers):
-        return found
-    again = {step.optimizer for step, _ in consuming_again(run)}
-    for step in steps(run):
-        if step.doubtful or step.site in found or step.optimizer in again or swapped(run, step):
-            continue
-        left = _left_over(run, step)
-        if left is not None:
-            found[step.site] = left
-            continue
-        taken = {event: None for held in step.consumed.values() for event, (sure, _) in held.items() if sure}
-        events = sorted((e for e in taken if e.loops == step.loops), key=lambda event: event.serial)
-        for event in events:
-            passing = passing_through(run, event, step.optimizer, events)
-            if passing is not None and not run.grad_read_between(event.serial, step.serial):
-                found[step.site] = Leak(run, step, event, passing.maker, passing.own)
-                break
-    return found
-
-
-def _left_over(run: Run, step: Step) -> Leak | None:
-    """What a step consumes of parameters that two optimizers have, and the other one has stepped on before.
-
-    A loss of its own was differentiated after that, and is added to what is left.
-    """
-    for leaf, held in step.consumed.items():
-        sure = [event for event, (certain, _) in held.items() if certain and event.loops == step.loops]
-        for event in sure:
-            before = first_step(run, event)
-            if before is None or before.optimizer is step.optimizer or before.loops != step.loops:
-                continue
-            if before.doubtful or event not in before.consumed.get(leaf, ()):
-                continue
-            own = next((one for one in sure if one.serial > before.serial), None)
-            if own is None or own.serial > step.serial or run.grad_read_between(event.serial, step.serial):
-                continue
-            return Leak(run, step, event, before.optimizer, own)
-    return None
-
-
-def _finding(program: Program, leak: Leak) -> Finding:
+def _finding(program: Program, leak: Stray) -> Finding:
     name = stepped(program, leak.step.optimizer, leak.own.site) or "the optimizer"
     other = stepped(program, leak.meant_for, leak.own.site) or "another optimizer"
     foreign, own = receiver(program, leak.foreign), receiver(program, leak.own)
@@ -149,7 +87,7 @@ def _finding(program: Program, leak: Leak) -> Finding:
     return Finding("leaking-loss", message, Span.of(leak.step.site), tuple(notes), fixes)
 
 
-def _cleared(program: Program, leak: Leak) -> Iterator[Fix]:
+def _cleared(program: Program, leak: Stray) -> Iterator[Fix]:
     """The gradients, cleared before the first of the optimizer's own losses is differentiated."""
     name = stepped(program, leak.step.optimizer, leak.own.site)
     claim = Claim(unchanged=constructed(leak.run, leak.meant_for))

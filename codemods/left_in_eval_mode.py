@@ -36,6 +36,7 @@ evaluate. Effect: changes.
 By hand: call `train()` before the phase that trains.
 
 Severity: error.
+Clause: nothing is kept longer than it is used.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ would only hide that the loss counts double.
 Effect: repairs where the second call raises, changes where the flag has hidden it.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -58,13 +59,10 @@ class Twice(NamedTuple):
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each loss that a step consumes twice."""
-    for entry in program.entry_points:
-        yield from (
-            _finding(program, one) for one in entry.certain_observations(raising, _second, raises=True)
-        )
-        yield from (
-            _finding(program, one) for one in entry.certain_observations(silent, _second, raises=False)
-        )
+    for one in program.certain_observations(raising, _second, raises=True):
+        yield _finding(program, one)
+    for one in program.certain_observations(silent, _second, raises=False):
+        yield _finding(program, one)
 
 
 def _second(found: Twice) -> ast.AST:
@@ -104,9 +102,7 @@ def _consumed_twice(run: Run, event: Backward) -> Twice | None:
     taken = steps(run)
     for one in ledger_of(run, calls, taken).doubled():
         if one.calls[0] is not one.calls[-1]:
-            step = next(
-                s for s, entered in zip(taken, ledger_of(run, calls, taken).steps) if entered == one.step
-            )
+            step = taken[one.step]
             # Whoever looks at gradients in between may change them.
             first = calls[one.calls[0].index]
             looked_at = run.grad_read_between(first.serial, step.serial)

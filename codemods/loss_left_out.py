@@ -37,6 +37,7 @@ By hand: backpropagate the sum, or return it; compute what is for the log alone 
 Effect: none.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations

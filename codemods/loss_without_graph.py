@@ -36,6 +36,7 @@ By hand: compute the loss directly from the output of the network: from logits o
 Effect: repairs.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -67,9 +68,8 @@ MAKING = frozenset("tensor as_tensor Tensor FloatTensor DoubleTensor HalfTensor 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each loss that is backpropagated and has no graph any more."""
-    for entry in program.entry_points:
-        for one in entry.certain_observations(graphless, lambda one: one.backward.site, raises=False):
-            yield _finding(program, one)
+    for one in program.certain_observations(graphless, lambda one: one.backward.site, raises=False):
+        yield _finding(program, one)
 
 
 def _finding(program: Program, one: Graphless) -> Finding:

@@ -42,6 +42,7 @@ scales the loss.
 Effect: changes.
 
 Severity: error. What is used is not what was clipped.
+Clause: used as it is meant.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ from gradfix.autograd.trace_queries import (
 from gradfix.autograd.values import Optimizer
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
 from gradfix.core.span import Span
+from gradfix.rules.clauses import KEPT, UNKNOWN, Verdict, breaches
 from gradfix.rules.edits import (
     constructed,
     insert,
@@ -105,53 +107,40 @@ class Ineffective:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each clipping that comes at the wrong time."""
-    for entry in program.entry_points:
-        for one in entry.certain_observations(
-            without_effect, lambda c: c.clip.site, raises=False, repeated=_clips
-        ):
-            yield _finding(program, one)
-        for one in entry.certain_observations(
-            still_scaled, lambda c: c.clip.site, raises=False, repeated=_clips, besides=_unscaled
-        ):
-            yield _finding(program, one)
-
-
-def _clips(run: Run) -> bool:
-    return bool(of_kind(run, Clip))
+    how = {"raises": False, "repeated": lambda run: any(of_kind(run, Clip))}
+    for one in program.certain_observations(without_effect, lambda c: c.clip.site, **how):
+        yield _finding(program, one)
+    for one in program.certain_observations(still_scaled, lambda c: c.clip.site, **how, besides=_unscaled):
+        yield _finding(program, one)
 
 
 def without_effect(run: Run) -> dict[Hashable, Ineffective]:
     """Clippings after which no step consumes what was clipped, in any iteration."""
-    found: dict[Hashable, Ineffective] = {}
-    refuted: set[Hashable] = set()
-    for clip in of_kind(run, Clip):
+
+    def judge(clip: Clip) -> Ineffective | Verdict:
         held = _concerned(run, clip)
         if held is None or _taken(run, clip, held) is not None:
-            refuted.add(clip.site)
-        elif _pending(run, clip, held):
-            continue  # A further iteration may consume it.
-        elif any(not consumed for entries in held.values() for consumed in entries.values()):
-            refuted.add(clip.site)  # It is thrown away, which is another mistake than to clip it.
-        else:
-            idle = _idle(run, clip, held)
-            if idle is not None:
-                found.setdefault(clip.site, idle)
-    return {site: one for site, one in found.items() if site not in refuted and not _measures(site)}
+            return KEPT
+        if _pending(run, clip, held):
+            return UNKNOWN  # A further iteration may consume it.
+        if any(not consumed for entries in held.values() for consumed in entries.values()):
+            return KEPT  # It is thrown away, which is another mistake than to clip it.
+        return _idle(run, clip, held) or UNKNOWN
+
+    return breaches((clip for clip in of_kind(run, Clip) if not _measures(clip.site)), judge)
 
 
 def still_scaled(run: Run) -> dict[Hashable, Ineffective]:
     """Clippings of gradients that are divided by the scale only afterwards, in every iteration."""
-    found: dict[Hashable, Ineffective] = {}
-    refuted: set[Hashable] = set()
-    for clip in of_kind(run, Clip):
+
+    def judge(clip: Clip) -> Ineffective | Verdict:
         held = _concerned(run, clip)
         taken = _taken(run, clip, held or {})
         scaled = _scaled(run, clip, *taken) if taken is not None else None
-        if scaled is not None:
-            found.setdefault(clip.site, scaled)
-        elif not _nothing(held) and (taken is None or taken[1].scaler is not None):
-            refuted.add(clip.site)
-    return {site: one for site, one in found.items() if site not in refuted}
+        kept = not _nothing(held) and (taken is None or taken[1].scaler is not None)
+        return scaled or (KEPT if kept else UNKNOWN)
+
+    return breaches(of_kind(run, Clip), judge)
 
 
 def _unscaled(run: Run) -> set[ast.AST]:

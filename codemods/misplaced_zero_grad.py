@@ -40,45 +40,44 @@ nothing then in the iterations that are waited for.
 By hand: clear the gradients once for each step: before the first backward that it uses, or right after it.
 
 Severity: error.
+Clause: every gradient that is meant is used.
 """
 
 from __future__ import annotations
 
 import ast
-import itertools
-import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeGuard
 
-from gradfix.autograd.alternation import misdirected
-from gradfix.autograd.graph import Backward, Clip, Event, Leaf, LoopContext, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.graph import Backward, Event, LoopContext, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
-    accumulated_leaves,
     backwards,
-    calls_in,
-    consuming_again,
-    first_step,
     gradient_clears,
-    has_uncleared_step,
-    leaves_gradients_for,
-    of_kind,
-    operands_reaching,
-    optimizer_of_loss,
-    passing_gradient_to,
     steps,
-    steps_using,
-    undifferentiated,
 )
 from gradfix.autograd.trace_queries import between as in_between
-from gradfix.autograd.values import Module, Optimizer
+from gradfix.autograd.values import Optimizer
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, RemoveStatement
 from gradfix.core.span import Span
-from gradfix.core.syntax import LOOPS
 from gradfix.rules import conditional_steps
+from gradfix.rules.clauses import (
+    KEPT,
+    UNKNOWN,
+    Verdict,
+    accumulated_leaves,
+    breaches,
+    cleared_before_use,
+    consuming_again,
+    has_uncleared_step,
+    left_before,
+)
 from gradfix.rules.edits import clearing_place, insert, move, note, receiver, stepped, within_file
+from gradfix.rules.intent.accumulation import ThrownIterations, iterations_thrown_away
+from gradfix.rules.intent.misdirected_steps import misdirected
 
 
 @dataclass(eq=False)
@@ -96,7 +95,7 @@ class Misplaced:
     """Another step of the loop that has consumed what is consumed again."""
     idle: ZeroGrad | None = None
     """The clearing of an optimizer that the backward computes gradients for, and that never steps."""
-    thrown: _Thrown | None = None
+    thrown: ThrownIterations | None = None
     """Where the step waits for several iterations: the clearing of each."""
 
     @property
@@ -127,7 +126,7 @@ def find(program: Program) -> Iterator[Finding]:
         ):
             continue  # Each iteration has a step of its own, and no further run has to be made.
         every = entry.certain_observations(
-            iterations_thrown_away, lambda one: one.backward.site, raises=False, merge=_Thrown.merge
+            iterations_thrown_away, lambda one: one.backward.site, raises=False, merge=ThrownIterations.merge
         )
         for thrown in every:
             step = thrown.awaited(program)
@@ -154,145 +153,7 @@ def _adding_up(run: Run) -> set[ast.AST]:
 
     Where an iteration leaves out what clears for them as well, nothing does: that is no better.
     """
-    return {event.site for pair in consuming_again(run) for event in pair}
-
-
-@dataclass(eq=False)
-class _Thrown:
-    """A clearing between each two iterations of a backward, and what the runs show of the gradients."""
-
-    zero: ZeroGrad
-    backward: Backward
-    unused: bool
-    """Whether an iteration was cleared that no step had consumed."""
-    steps: list[Step]
-    """Those that have consumed the gradients of one iteration."""
-    others: bool
-    """Whether another optimizer steps in the loop."""
-    behind: bool
-    """Whether something else clears behind each of the steps."""
-    clips: list[Clip]
-    """Where they are clipped, or their norm is asked for."""
-
-    def merge(self, other: _Thrown) -> None:
-        """Add what another run shows."""
-        self.unused = self.unused or other.unused
-        self.others = self.others or other.others
-        self.behind = (self.behind or not self.steps) and (other.behind or not other.steps)
-        self.steps += other.steps
-        self.clips += other.clips
-
-    def doubtful(self, program: Program) -> bool:
-        """Whether another run may show that a step is to consume several iterations."""
-        return not self.others and (self._waiting(program) is not None if self.steps else self.unused)
-
-    def awaited(self, program: Program) -> Step | None:
-        """The step that is to consume several iterations, and gets one of them."""
-        return self._waiting(program) if self.unused and self.steps and not self.others else None
-
-    def _waiting(self, program: Program) -> Step | None:
-        """The step, if it is not made in each iteration of the backward."""
-        step = self.steps[0]
-        if step.optimizer.wrapped or not _here(self.backward.site):
-            return None
-        if len(step.loops) < len(self.backward.loops):
-            loop, _ = self.backward.loops[-1]
-            return step if not self._measured(program, loop) and _goes_through_all(loop) else None
-        place = conditional_steps.clearing_statement(program, self.backward, step)
-        return step if isinstance(place, ast.stmt) and not self._measured(program, place) else None
-
-    def _measured(self, program: Program, but: ast.AST) -> bool:
-        """Whether a norm of the gradients of an iteration is asked for: they have had their use then."""
-        asked = (clip.site for clip in self.clips if _here(clip.site))
-        kept = [site for site in asked if not isinstance(program.parent(site), ast.Expr)]
-        return any(isinstance(but, LOOPS) or but not in program.ancestors(site) for site in kept)
-
-
-def iterations_thrown_away(run: Run) -> dict[Hashable, _Thrown]:
-    """Backwards each of whose iterations is cleared before the next one, whether it was consumed or not."""
-    read = {leaf for _, leaf in run.grad_reads}
-    by_place: dict[tuple[ast.AST, LoopContext], list[Backward]] = {}
-    for backward in backwards(run):
-        if backward.loops:
-            by_place.setdefault((backward.site, backward.loops[:-1]), []).append(backward)
-    found: dict[Hashable, _Thrown] = {}
-    for (site, _), iterations in by_place.items():
-        if len(iterations) < 2 or None in read or not all(_for_a_step(b, read) for b in iterations):
-            continue
-        between_iterations = [_clearings(run, *pair) for pair in itertools.pairwise(iterations)]
-        loop = iterations[0].loops[-1][0]
-        around = [s for s in steps(run) if any(at is loop for at, _ in s.loops)]
-        taken = [s for s in steps_using(run, iterations) if _consumes_one(s, iterations)]
-        clips = [
-            c for c in of_kind(run, Clip) if any(b in held for held in c.held.values() for b in iterations)
-        ]
-        owners = {s.optimizer.created for s in (*around, *taken)}
-        for zero in between_iterations[0].values():
-            if not all(zero.site in cleared for cleared in between_iterations):
-                continue
-            one = found.setdefault(
-                (site, zero.site), _Thrown(zero, iterations[0], False, [], False, True, clips)
-            )
-            one.unused = one.unused or any(
-                _unused(cleared[zero.site], b) for b, cleared in zip(iterations, between_iterations)
-            )
-            one.steps += [s for s in taken if set(zero.leaves) >= s.consumed.keys()]
-            one.others = one.others or len(owners) > 1 or len(one.steps) < len(taken)
-            one.behind = one.behind and all(_cleared_behind(run, s, zero) for s in taken)
-    return found
-
-
-def _goes_through_all(loop: ast.AST) -> bool:
-    """Whether a loop goes through all of something that it is not told piece by piece, and never ends early.
-
-    Of ``for loss in (a, b)`` each iteration is about something else.
-    """
-    return (
-        isinstance(loop, ast.For)
-        and not isinstance(loop.iter, (ast.Tuple, ast.List))
-        and not any(isinstance(node, (ast.Break, ast.Return)) for node in ast.walk(loop))
-    )
-
-
-def _for_a_step(backward: Backward, read: set[Leaf | None]) -> bool:
-    """Whether a backward comes off, and gives gradients that nobody reads, to parameters that are known.
-
-    A framework that differentiates for the script (``accelerator.backward(loss)``) may clear for it as well.
-    """
-    site = backward.site
-    by_framework = isinstance(site, ast.Call) and any(r in site.args for r in backward.receivers)
-    comes_off = backward.certain and backward.accumulates and backward.failure is None
-    return comes_off and bool(backward.reached) and read.isdisjoint(backward.reached) and not by_framework
-
-
-def _clearings(run: Run, one: Backward, following: Backward) -> dict[ast.AST, ZeroGrad]:
-    """By place, what clears between a backward and its next iteration, in the loops of both and in none
-    within."""
-    return {
-        zero.site: zero
-        for zero in in_between(gradient_clears(run), one.serial, following.serial)
-        if zero.loops in (one.loops, following.loops) and not one.reached.keys().isdisjoint(zero.leaves)
-    }
-
-
-def _unused(zero: ZeroGrad, backward: Backward) -> bool:
-    """Whether what a backward certainly gave is cleared before any step has consumed it."""
-    held = [dropped[backward] for dropped in zero.dropped.values() if backward in dropped]
-    return any(one.certain for one in held) and not any(one.consumed for one in held)
-
-
-def _consumes_one(step: Step, iterations: list[Backward]) -> bool:
-    """Whether a step consumes what one of several iterations of a backward gave, and nothing else."""
-    consumed = {b for held in step.consumed.values() for b in held}
-    return not step.doubtful and len(consumed) == 1 and consumed <= set(iterations)
-
-
-def _cleared_behind(run: Run, step: Step, but: ZeroGrad) -> bool:
-    """Whether something else than one clearing clears for a step behind it, in the same iteration."""
-    return any(
-        z.site is not but.site and z.loops == step.loops and set(z.leaves) >= step.consumed.keys()
-        for z in in_between(gradient_clears(run), step.serial)
-    )
+    return {event.site for pair in consuming_again(run).values() for event in pair}
 
 
 def between(run: Run) -> dict[Hashable, Misplaced]:
@@ -300,140 +161,42 @@ def between(run: Run) -> dict[Hashable, Misplaced]:
 
     Or nothing of one network, which is cleared there, and none of which the optimizer ever consumes.
     """
-    found: dict[Hashable, Misplaced] = {}
-    refuted: set[Hashable] = set()
-    for step in steps(run):
-        optimizer = step.optimizer
-        if step.doubtful or not optimizer.groups_known or not step.without_gradient:
-            refuted.add(step.site)
-            continue
-        if _backward_comes_later(run, step):
-            refuted.add(step.site)  # what is misplaced is the step: see step-before-backward
-            continue
-        previous = max((s.serial for s in optimizer.steps if s.serial < step.serial), default=0)
-        cleared = [z for z in gradient_clears(run) if previous < z.serial < step.serial]
-        lost = [
-            (z, b)
-            for z in cleared
-            for leaf, d in z.dropped.items()
-            if leaf in step.without_gradient
-            for b, c in d.items()
-            if not c.consumed
-            and b.serial > previous
-            and b.loops[: len(step.loops)] == step.loops == z.loops
-            and (c.certain or optimizer.external or leaves_gradients_for(run, b, optimizer))
-        ]
-        if lost and (not step.consumed or _never_trained(optimizer, lost[-1][0])):
-            zero = lost[-1][0]
-            dropped = [b for z, b in lost if z is zero]
-            # A loss that another optimizer has stepped on has only left some of its gradients here.
-            own = [b for b in dropped if optimizer_of_loss(run, b) in (None, optimizer)]
-            if not own and (
-                any(b.loops == step.loops and zero.serial < b.serial < step.serial for b in backwards(run))
-                or undifferentiated(run, step, set(optimizer.owned()), previous) is not None
-            ):
-                # It is meant for that backward, which does not come to its parameters, or for a missing one.
-                refuted.add(step.site)
-                continue
-            first = min(own or dropped, key=lambda b: b.serial)
-            effect = Effect.CHANGES if step.consumed else Effect.REPAIRS
-            found.setdefault(step.site, Misplaced(zero, first, step, effect, lost=True))
-        else:
-            refuted.add(step.site)
-    return {key: one for key, one in found.items() if key not in refuted}
-
-
-def _never_trained(optimizer: OptimizerState, zero: ZeroGrad) -> bool:
-    """Whether a whole network is cleared, and no step of the optimizer finds a gradient of it.
-
-    Gradients that are cleared one parameter at a time are thrown away on purpose.
-    """
-    cleared = set(zero.leaves)
-    return isinstance(zero.target, Module) and not any(
-        cleared & set(step.consumed) or step.doubtful for step in optimizer.steps
-    )
-
-
-def _backward_comes_later(run: Run, step: Step) -> bool:
-    """Whether a backward that nobody consumes follows in the iteration: the step should have waited for
-    it."""
-    mine = set(step.optimizer.owned())
-    return any(
-        later.serial > step.serial
-        and later.loops == step.loops
-        and mine & set(later.reached)
-        and optimizer_of_loss(run, later) is None
-        for later in backwards(run)
-    )
+    return {
+        place: Misplaced(*lost, Effect.CHANGES if lost.step.consumed else Effect.REPAIRS, lost=True)
+        for place, lost in breaches(steps(run), partial(cleared_before_use, run)).items()
+    }
 
 
 def dirtied(run: Run) -> dict[Hashable, Misplaced]:
     """Steps that consume what a loss for another optimizer left on its way."""
-    found: dict[Hashable, Misplaced] = {}
-    refuted: set[Hashable] = set()
     met: set[tuple[ast.AST, OptimizerState, LoopContext]] = set()
-    for step in steps(run):
-        one = _dirt(run, step)
+
+    def judge(step: Step) -> Misplaced | Verdict:
+        place = step.site, step.optimizer, step.loops[:-1]
+        one, again = _dirt(run, step), place in met
+        met.add(place)
         if one is not None:
-            found.setdefault(step.site, one)
-        elif step.doubtful or (
-            (step.site, step.optimizer, step.loops[:-1]) in met and not _right_behind_another(run, step)
-        ):
-            # Before the first step of a loop there was neither a clearing behind it nor what another leaves,
-            # or what stands before the loop has cleared that.
-            refuted.add(step.site)
-        met.add((step.site, step.optimizer, step.loops[:-1]))
-    return {key: one for key, one in found.items() if key not in refuted}
+            return one
+        # Before the first step of a loop there was neither a clearing behind it nor what another leaves, or
+        # what stands before the loop has cleared that.
+        return KEPT if step.doubtful or (again and not _right_behind_another(run, step)) else UNKNOWN
+
+    return breaches(steps(run), judge)
 
 
 def _dirt(run: Run, step: Step) -> Misplaced | None:
-    if step.doubtful:
+    left, mine = left_before(run, step), set(step.optimizer.owned())
+    if left is None:
         return None
-    mine = set(step.optimizer.owned())
-    consumed = {b: sure for d in step.consumed.values() for b, (sure, _) in d.items()}
-    own = [b for b in consumed if optimizer_of_loss(run, b) is step.optimizer]
-    if any(b.loops != step.loops for b in own):
-        return None  # What has accumulated over several iterations would be cleared with the rest.
-    for dirt, sure in consumed.items():
-        other = optimizer_of_loss(run, dirt)
-        if not sure or other is None or other is step.optimizer or not own or not _around(dirt, step):
-            continue
-        needed = min(own, key=lambda b: b.serial)
-        stepped_on = first_step(run, dirt)
-        if stepped_on is None or stepped_on.serial > needed.serial:
-            continue
-        if dirt.serial > needed.serial or not _passes_through(dirt, mine, set(other.owned())):
-            continue
-        spilled = {leaf for leaf, known in needed.reached.items() if known}.intersection(other.owned())
-        if spilled and (dirt.loops == needed.loops or not _cleared_unused(run, needed, other, spilled)):
-            continue  # Both may be trained on both losses, or one of them on what both leave in an iteration.
-        clearing = [
-            z
-            for z in gradient_clears(run)
-            if _alongside(z, step) and z.serial < dirt.serial and set(z.leaves) & mine
-        ]
-        if clearing:
-            return Misplaced(clearing[-1], needed, step, Effect.CHANGES, dirt=dirt)
+    for zero in reversed(gradient_clears(run)):
+        if _alongside(zero, step) and zero.serial < left.foreign.serial and mine & set(zero.leaves):
+            return Misplaced(zero, left.own, step, Effect.CHANGES, dirt=left.foreign)
     return None
-
-
-def _cleared_unused(run: Run, backward: Backward, other: OptimizerState, leaves: set[Leaf]) -> bool:
-    """Whether what a backward leaves in another optimizer's parameters is cleared before that one steps."""
-    following = (s.serial for s in steps(run) if s.optimizer is other and s.serial > backward.serial)
-    end = next(following, math.inf)
-    cleared = {leaf for z in gradient_clears(run) if backward.serial < z.serial < end for leaf in z.leaves}
-    return end == math.inf or leaves <= cleared
 
 
 def _alongside(event: Event, step: Step) -> bool:
     """Whether something happens in the very loops that the step is in, in whichever iteration."""
     return [loop for loop, _ in event.loops] == [loop for loop, _ in step.loops]
-
-
-def _around(event: Event, step: Step) -> bool:
-    """The same, or in a loop around the one in which the step is repeated."""
-    loops = [loop for loop, _ in event.loops]
-    return loops == [loop for loop, _ in step.loops][: len(loops)] and (bool(loops) or not step.loops)
 
 
 def _right_behind_another(run: Run, step: Step) -> bool:
@@ -446,19 +209,12 @@ def _right_behind_another(run: Run, step: Step) -> bool:
     )
 
 
-def _passes_through(dirt: Backward, mine: set[Leaf], theirs: set[Leaf]) -> bool:
-    """Whether a loss runs through a network of ``mine`` on its way to one of ``theirs``."""
-    targets = passing_gradient_to(dirt.visited, theirs)
-    calls = (c for c in calls_in(dirt.visited) if c.leaves & mine and not c.leaves & theirs)
-    return any(operands_reaching(call, targets) for call in calls)
-
-
 def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
     """Steps that consume gradients again, since they are cleared only outside their loop."""
     found: dict[Hashable, Misplaced] = {}
-    for step, fresh in consuming_again(run):
-        if _same_graph(step, fresh) or misdirected(run, step) is not None:
-            continue  # Another graph is to be computed, or another optimizer to step.
+    for step, fresh in consuming_again(run).values():
+        if misdirected(run, step) is not None:
+            continue  # Another optimizer is to step.
         clearing = [z for z in gradient_clears(run) if set(z.leaves) & set(step.optimizer.owned())]
         # Where networks are cleared one by one, those count that clear what adds up.
         again = accumulated_leaves(step)
@@ -477,20 +233,6 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
             one = Misplaced(before[-1], fresh, step, Effect.CHANGES, earlier=earlier, idle=idle)
             found.setdefault(step.site, one)
     return found
-
-
-def _same_graph(step: Step, fresh: Backward) -> bool:
-    """Whether iterations share a graph that is kept: a loss computed once, and differentiated in every
-    iteration.
-
-    Its weights have moved since, so that it is the forward which is misplaced, and not the clearing.
-    """
-    kept = {node for node in fresh.visited if node.raises_when_freed is not False}
-    return any(
-        before and backward.loops != fresh.loops and not kept.isdisjoint(backward.visited)
-        for held in step.consumed.values()
-        for backward, (_, before) in held.items()
-    )
 
 
 def _never_steps(run: Run, backward: Backward) -> ZeroGrad | None:
@@ -616,7 +358,7 @@ def _fixes(program: Program, one: Misplaced, name: str) -> Iterator[Fix]:
         yield Fix("clear the gradients again before the backward", one.effect, edits, claim)
 
 
-def _once_for_all(program: Program, one: Misplaced, thrown: _Thrown) -> Iterator[Fix]:
+def _once_for_all(program: Program, one: Misplaced, thrown: ThrownIterations) -> Iterator[Fix]:
     """The clearing of each iteration goes, where there is one behind the step, or else moves there."""
     target = conditional_steps.clearing_statement(program, one.backward, one.step)
     if not isinstance(target, ast.stmt) or not _here(one.zero.site) or not _movable(program, one, target):

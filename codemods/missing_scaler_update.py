@@ -27,6 +27,7 @@ By hand: call `scaler.update()` once in every iteration, after the last `scaler.
 Effect: repairs.
 
 Severity: error.
+Clause: used as it is meant.
 """
 
 from __future__ import annotations
@@ -61,11 +62,10 @@ class Outdated:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each scaler that steps again and again without an update."""
-    for entry in program.entry_points:
-        for one in entry.certain_observations(
-            not_updated, lambda o: o.first.site, raises=False, repeated=_scales
-        ):
-            yield _finding(program, one)
+    for one in program.certain_observations(
+        not_updated, lambda o: o.first.site, raises=False, repeated=_scales
+    ):
+        yield _finding(program, one)
 
 
 def _scales(run: Run) -> bool:

@@ -43,6 +43,7 @@ By hand: call `optimizer.zero_grad()` once for each step, before the backward.
 Effect: changes.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -54,15 +55,13 @@ from gradfix.autograd.graph import Backward, ManualStep, Step
 from gradfix.autograd.program import EntryPoint, Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
-    accumulated_leaves,
     calls_in,
-    consuming_again,
     gradient_clears,
-    has_uncleared_step,
     of_kind,
 )
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
+from gradfix.rules.clauses import accumulated_leaves, consuming_again, has_uncleared_step
 from gradfix.rules.conditional_steps import cleared_otherwise
 from gradfix.rules.edits import binding_loop, clearing_place, insert, network, note, stepped, stepping
 
@@ -233,7 +232,7 @@ def never_cleared(run: Run) -> dict[Hashable, tuple[Step, Backward, bool]]:
     let_go = {leaf for z in gradient_clears(run) for leaf in z.unshared}
     cleared = {leaf for z in gradient_clears(run) for leaf in z.leaves} - let_go
     found: dict[Hashable, tuple[Step, Backward, bool]] = {}
-    for step, fresh in consuming_again(run):
+    for step, fresh in consuming_again(run).values():
         whole = cleared.isdisjoint(step.consumed)
         if whole or accumulated_leaves(step) - cleared:
             found[step.site] = step, fresh, whole

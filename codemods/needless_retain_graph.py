@@ -34,6 +34,7 @@ Effect: preserves. The gradients are the same, bit for bit.
 Severity: warning, or an info where no variable holds on to the graph. It costs no time, and memory as long as
 a variable holds the graph: mostly until the next forward has computed another one, so that two are there at
 once. And it hides errors.
+Clause: nothing is kept longer than it is used.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ from gradfix.autograd.trace_queries import backwards, between, steps
 from gradfix.autograd.values import Sequence, tensors_in
 from gradfix.core.codemod import Effect, Finding, Fix, Severity
 from gradfix.core.span import Span
+from gradfix.rules.clauses import KEPT, UNKNOWN, Verdict, breaches
 from gradfix.rules.edits import drop_retain, note, receiver, retain_argument
 
 
@@ -58,21 +60,20 @@ def find(program: Program) -> Iterator[Finding]:
     """Report each `retain_graph=True` that is proved to be needless."""
     # Most files hold no such flag, and need not be gone through.
     lasting = "retain_" in program.text and not _renews(program.tree)
-    for entry in program.entry_points:
-        for event in entry.certain_observations(
-            lambda run: needless(run, lasting), lambda e: e.site, raises=False
-        ):
-            assert isinstance(event.site, ast.Call)
-            severity = None if _held(program, event) else Severity.INFO
-            yield Finding(
-                "needless-retain-graph",
-                f"`retain_graph=True` keeps the graph of `{receiver(program, event)}`, "
-                "and no later backward uses it",
-                Span.of(event.site),
-                (note(event.site, "no later backward goes through this graph"),),
-                (Fix("drop retain_graph=True", Effect.PRESERVES, tuple(drop_retain(event))),),
-                severity=severity,
-            )
+    for event in program.certain_observations(
+        lambda run: needless(run, lasting), lambda e: e.site, raises=False
+    ):
+        assert isinstance(event.site, ast.Call)
+        severity = None if _held(program, event) else Severity.INFO
+        yield Finding(
+            "needless-retain-graph",
+            f"`retain_graph=True` keeps the graph of `{receiver(program, event)}`, "
+            "and no later backward uses it",
+            Span.of(event.site),
+            (note(event.site, "no later backward goes through this graph"),),
+            (Fix("drop retain_graph=True", Effect.PRESERVES, tuple(drop_retain(event))),),
+            severity=severity,
+        )
 
 
 def _held(program: Program, event: Backward) -> bool:
@@ -93,8 +94,6 @@ def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:
 
     ``lasting``: what a network that cannot be seen keeps from call to call, it keeps until the end.
     """
-    found: dict[Hashable, Backward] = {}
-    refuted: set[Hashable] = set()
     every = list(backwards(run))
     if not any(event.retain is True for event in every):
         return {}  # All that follows is about the flag, and goes through every graph.
@@ -102,9 +101,11 @@ def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:
     stateless = {_call(node) for node in _stateless(every)}
     if lasting:
         stateless |= _outdated(run, every)
-    for number, event in enumerate(every):
+
+    def judge(event: Backward) -> Backward | Verdict:
         if event.retain is not True or event.create_graph or retain_argument(event.site) is None:
-            continue
+            return UNKNOWN
+        following = every[every.index(event) + 1 :]
         kept = {node for node in event.visited if node.raises_when_freed is not False}
         moved = _moved(run, event)
         useless = bool(moved) and moved.issuperset(event.reached)
@@ -119,18 +120,17 @@ def needless(run: Run, lasting: bool = False) -> dict[Hashable, Backward]:
             or event.failure is not None
             or any(node.maybe_freed for node in event.visited)
             or (vague and not useless and not _spent(run, event, unseen, moved))
-            or any(node in kept for later in every[number + 1 :] for node in later.visited)
-            or any(not later.roots for later in every[number + 1 :])
+            or any(node in kept for later in following for node in later.visited)
+            or any(not later.roots for later in following)
             # Where it leads from there is not always seen; what it begins with is.
-            or any(root in event.visited for later in every[number + 1 :] for root in later.roots)
+            or any(root in event.visited for later in following for root in later.roots)
             or bool(kept & run.escaped_since(event.serial))
             or _kept_in_a_list(run, event, kept)
             or (not useless and any(_survives(run, event, held) for held in returned.values() if held & kept))
         )
-        if needed:
-            refuted.add(event.site)
-        found.setdefault(event.site, event)
-    return {site: event for site, event in found.items() if site not in refuted}
+        return KEPT if needed else event
+
+    return breaches(every, judge)
 
 
 def _kept_in_a_list(run: Run, event: Backward, kept: set[Node]) -> bool:

@@ -27,6 +27,7 @@ the whole.
 Effect: changes.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -55,11 +56,10 @@ class Twice(NamedTuple):
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer that is given parameters twice."""
-    for entry in program.entry_points:
-        for one in entry.certain_observations(overlapping, lambda t: t.event.site, raises=False):
-            asked = _asked(program, one.event)
-            if asked is not None:
-                yield _finding(program, one, *asked)
+    for one in program.certain_observations(overlapping, lambda t: t.event.site, raises=False):
+        asked = _asked(program, one.event)
+        if asked is not None:
+            yield _finding(program, one, *asked)
 
 
 def overlapping(run: Run) -> dict[Hashable, Twice]:

@@ -29,6 +29,7 @@ By hand: step once more after the loop, or clear the gradients before the next o
 Effect: changes.
 
 Severity: warning where a rest is known to be left, else info: it may be that none is.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, gradient_clears, steps
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression, Severity
 from gradfix.core.span import Span
-from gradfix.rules.accumulation import DelayedStep, counts_from_start, delayed_steps
 from gradfix.rules.edits import line, note, stepped, within_file
+from gradfix.rules.intent.accumulation import DelayedStep, counts_from_start, delayed_steps
 
 LOOPS = (ast.For, ast.While)
 

@@ -32,6 +32,7 @@ By hand: create the optimizer once, before the loop, and hand it to the function
 Effect: changes.
 
 Severity: error.
+Clause: used as it is meant.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from gradfix.autograd.trace_queries import steps
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
+from gradfix.rules.clauses import KEPT, breaches
 from gradfix.rules.conditional_steps import assigned_again
 from gradfix.rules.edits import line, move, names_bound, names_read, note, stepped, within_file
 
@@ -74,12 +76,11 @@ class Recreated:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each optimizer that is made in the loop that trains with it."""
-    for entry in program.entry_points:
-        for one in entry.certain_observations(
-            recreated, lambda a: a.step.site, raises=False, repeated=_replaced
-        ):
-            if _same_each_time(program, one) and _one_training(program, one):
-                yield _finding(program, one)
+    for one in program.certain_observations(
+        recreated, lambda a: a.step.site, raises=False, repeated=_replaced
+    ):
+        if _same_each_time(program, one) and _one_training(program, one):
+            yield _finding(program, one)
 
 
 def _replaced(run: Run) -> bool:
@@ -88,21 +89,14 @@ def _replaced(run: Run) -> bool:
 
 def recreated(run: Run) -> dict[Hashable, Recreated]:
     """By place: the steps of optimizers that replace one of the same parameters, made at the same place."""
-    found: dict[Hashable, Recreated] = {}
-    refuted: set[Hashable] = set()
-    for step in steps(run):
-        one = _anew(run, step)
-        if one is not None:
-            found.setdefault(step.site, one)
-        elif step.optimizer.original is not step.optimizer:
-            refuted.add(step.site)
-    return {site: one for site, one in found.items() if site not in refuted}
+    again = (step for step in steps(run) if step.optimizer.original is not step.optimizer)
+    return breaches(again, lambda step: _anew(run, step) or KEPT)
 
 
 def _anew(run: Run, step: Step) -> Recreated | None:
     """What a step shows, if its optimizer has replaced another one that stepped as well."""
     state, first = step.optimizer, step.optimizer.original
-    if state is first or not first.steps or not state.in_view:
+    if not first.steps or not state.in_view:
         return None
     if not _keeps(state) or not state.loops or len(step.loops) > len(state.loops) + 1 or run.thawed:
         return None

@@ -24,6 +24,7 @@ By hand: iteration `use_reentrant=False`.
 Effect: changes.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -50,10 +51,9 @@ class Untrained(NamedTuple):
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each checkpoint by which layers get no gradient."""
-    for entry in program.entry_points:
-        for one in entry.certain_observations(without_gradients, lambda u: u.event.site, raises=False):
-            if line(one.event.site) > 0:
-                yield _finding(program, one)
+    for one in program.certain_observations(without_gradients, lambda u: u.event.site, raises=False):
+        if line(one.event.site) > 0:
+            yield _finding(program, one)
 
 
 def without_gradients(run: Run) -> dict[Hashable, Untrained]:

@@ -28,6 +28,7 @@ By hand: create the optimizer when the network is complete, or give it the new l
 Effect: changes.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -56,9 +57,8 @@ class Orphan:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each layer that is put into a network once its optimizer is there."""
-    for entry in program.entry_points:
-        for orphan in entry.certain_observations(unowned, lambda o: o.replacement.site, raises=False):
-            yield _finding(program, orphan)
+    for orphan in program.certain_observations(unowned, lambda o: o.replacement.site, raises=False):
+        yield _finding(program, orphan)
 
 
 def unowned(run: Run) -> dict[Hashable, Orphan]:

@@ -26,6 +26,7 @@ the loop.
 Effect: repairs.
 
 Severity: error.
+Clause: autograd can compute each gradient.
 """
 
 from __future__ import annotations
@@ -63,32 +64,31 @@ class Outside:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each graph that is built before a loop and traversed in every iteration of it."""
-    for entry in program.entry_points:
-        for outside in entry.certain_observations(graphs_outside, lambda o: o.event.site, raises=True):
-            event = outside.event
-            if not outside.leaves or any(leaf.label != "tensor" for leaf in outside.leaves):
-                continue  # the graph of a network: see graph-used-twice
-            assert isinstance(event.site, ast.Call)
-            assert event.failure is not None and event.failure.node is not None
-            origin = event.failure.node.site
-            notes = [note(origin, "computed once, before the loop, with a graph")]
-            notes += [
-                note(leaf.created, "because this requires grad")
-                for leaf in _created(outside)
-                if leaf.created is not None
-            ]
-            notes.append(note(event.site, "every iteration goes through it: the second one raises"))
-            fixes = within_file(_fixes(program, outside))
-            source = shown(program, origin) if isinstance(origin, ast.expr) else "it"
-            yield Finding(
-                "requires-grad-input",
-                f"`{receiver(program, event)}` goes through the graph of `{source}`, "
-                "which the backward of the first iteration frees",
-                Span.of(_created(outside)[0].created if fixes else event.site),  # type: ignore[arg-type]
-                tuple(notes),
-                fixes,
-                event.failure.kind,
-            )
+    for outside in program.certain_observations(graphs_outside, lambda o: o.event.site, raises=True):
+        event = outside.event
+        if not outside.leaves or any(leaf.label != "tensor" for leaf in outside.leaves):
+            continue  # the graph of a network: see graph-used-twice
+        assert isinstance(event.site, ast.Call)
+        assert event.failure is not None and event.failure.node is not None
+        origin = event.failure.node.site
+        notes = [note(origin, "computed once, before the loop, with a graph")]
+        notes += [
+            note(leaf.created, "because this requires grad")
+            for leaf in _created(outside)
+            if leaf.created is not None
+        ]
+        notes.append(note(event.site, "every iteration goes through it: the second one raises"))
+        fixes = within_file(_fixes(program, outside))
+        source = shown(program, origin) if isinstance(origin, ast.expr) else "it"
+        yield Finding(
+            "requires-grad-input",
+            f"`{receiver(program, event)}` goes through the graph of `{source}`, "
+            "which the backward of the first iteration frees",
+            Span.of(_created(outside)[0].created if fixes else event.site),  # type: ignore[arg-type]
+            tuple(notes),
+            fixes,
+            event.failure.kind,
+        )
 
 
 def graphs_outside(run: Run) -> dict[Hashable, Outside]:

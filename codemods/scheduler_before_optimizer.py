@@ -30,6 +30,7 @@ By hand: call `scheduler.step()` after the optimizer's step, or at the end of th
 Effect: changes.
 
 Severity: warning. One learning rate of the schedule is left out, and torch itself warns of it.
+Clause: used as it is meant.
 """
 
 from __future__ import annotations
@@ -59,13 +60,12 @@ class Early:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each schedule that moves on before its optimizer has stepped."""
-    for entry in program.entry_points:
-        for early in entry.certain_observations(
-            too_early, lambda e: e.advance.site, raises=False, besides=_idle
-        ):
-            found = _finding(program, early)
-            if found is not None:
-                yield found
+    for early in program.certain_observations(
+        too_early, lambda e: e.advance.site, raises=False, besides=_idle
+    ):
+        found = _finding(program, early)
+        if found is not None:
+            yield found
 
 
 def too_early(run: Run) -> dict[Hashable, Early]:

@@ -63,6 +63,7 @@ is repeated or moved draws random numbers (dropout) and updates running statisti
 more, or later: the certificate says from which step on.
 
 Severity: error.
+Clause: with the weights that the step updates.
 """
 
 from __future__ import annotations

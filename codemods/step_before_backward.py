@@ -28,6 +28,7 @@ Effect: repairs where no step of the optimizer uses anything, changes where it u
 predicted between the two is predicted before the step now.
 
 Severity: error.
+Clause: every gradient that is meant is used.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
@@ -50,7 +50,6 @@ from gradfix.autograd.trace_queries import (
     ever_finds_gradient,
     first_step,
     gradient_clears,
-    optimizer_of_loss,
     owned_elsewhere,
     step_follows,
     steps,
@@ -59,7 +58,10 @@ from gradfix.autograd.trace_queries import (
 )
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
 from gradfix.core.span import Span
+from gradfix.rules.clauses import KEPT, UNKNOWN, Verdict, breaches, cleared_since_the_step_before
 from gradfix.rules.edits import move, note, receiver, stepped, within_file
+from gradfix.rules.intent.misdirected_steps import misdirected
+from gradfix.rules.intent.purpose import meant_for
 
 
 @dataclass(eq=False)
@@ -73,18 +75,17 @@ class Early:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that comes before its backward."""
-    for entry in program.entry_points:
-        for early in entry.certain_observations(
-            too_early, lambda e: e.backward.site, raises=False, repeated=_loses
-        ):
-            step = program.statement(early.step.site)
-            block = program.suite_around(step)
-            # It may be in a function that is called there.
-            places = [*early.backward.calls, early.backward.site]
-            leading = [program.statement(place) for place in places if getattr(place, "lineno", 0) > 0]
-            backward = next((statement for statement in leading if statement in block), None)
-            if backward is not None and block.index(step) < block.index(backward):
-                yield _finding(program, early, step, backward)
+    for early in program.certain_observations(
+        too_early, lambda e: e.backward.site, raises=False, repeated=_loses
+    ):
+        step = program.statement(early.step.site)
+        block = program.suite_around(step)
+        # It may be in a function that is called there.
+        places = [*early.backward.calls, early.backward.site]
+        leading = [program.statement(place) for place in places if getattr(place, "lineno", 0) > 0]
+        backward = next((statement for statement in leading if statement in block), None)
+        if backward is not None and block.index(step) < block.index(backward):
+            yield _finding(program, early, step, backward)
 
 
 def _loses(run: Run) -> bool:
@@ -94,17 +95,14 @@ def _loses(run: Run) -> bool:
 
 def too_early(run: Run) -> dict[Hashable, Early]:
     """Backwards that nobody consumes, each with the step of their optimizer that came just before."""
-    found: dict[Hashable, Early] = {}
-    refuted: set[Hashable] = set()
-    for event in backwards(run):
+
+    def judge(event: Backward) -> Early | Verdict:
         early = _before(run, event)
-        if early is None:
-            refuted.add(event.site)
-        elif not event.loops or _lost(run, early):
-            found.setdefault(event.site, early)
-        elif _followed(run, early):
-            refuted.add(event.site)
-    return {site: early for site, early in found.items() if site not in refuted}
+        if early is not None and (not event.loops or _lost(run, early)):
+            return early
+        return KEPT if early is None or _followed(run, early) else UNKNOWN
+
+    return breaches(backwards(run), judge)
 
 
 def _before(run: Run, event: Backward) -> Early | None:
@@ -182,18 +180,11 @@ def _robbed(run: Run, step: Step, event: Backward) -> bool:
 
     What a loss leaves on its way into other networks is not for the step where ``event`` is for it alone.
     """
-    mine = set(step.optimizer.owned())
     alone = not owned_elsewhere(run, event, step.optimizer)
     return any(
-        leaf in mine
-        and backward.loops == step.loops
-        and optimizer_of_loss(run, backward) in (None, step.optimizer)
-        and not (alone and owned_elsewhere(run, backward, step.optimizer))
-        for z in gradient_clears(run)
-        if z.loops == step.loops and z.serial < step.serial
-        for leaf, held in z.dropped.items()
-        for backward, contribution in held.items()
-        if not contribution.consumed
+        meant_for(run, lost) in (None, step.optimizer)
+        and not (alone and owned_elsewhere(run, lost, step.optimizer))
+        for _, lost in cleared_since_the_step_before(run, step)
     )
 
 

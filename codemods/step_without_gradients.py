@@ -48,6 +48,7 @@ optimizer was created with the parameters of the network that is trained.
 Effect: repairs where the optimizer trains nobody, changes where it trains others.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -84,8 +85,9 @@ from gradfix.autograd.trace_queries import (
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression
 from gradfix.core.span import Span
 from gradfix.core.syntax import undetached
+from gradfix.rules.clauses import KEPT, breaches, step_before
 from gradfix.rules.edits import (
-    constructed,
+    constructed_beside,
     line,
     network,
     note,
@@ -168,7 +170,8 @@ def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
     if run.substituted or any(leaf is None for _, leaf in run.grad_reads):
         return found
     for optimizer in dict.fromkeys(step.optimizer for step in steps(run)) if losses else ():
-        found.update((idle.step.site, idle) for idle in _cleared_last(run, optimizer, losses))
+        if optimizer.in_view:
+            found |= breaches(optimizer.steps, lambda step: _starved(run, step, losses) or KEPT)
     if not all(map(followed, losses)):
         return found
     other_ways = touched(run)
@@ -190,24 +193,13 @@ def never_fed(run: Run, within: ast.AST) -> dict[Hashable, Idle]:
     return found
 
 
-def _cleared_last(run: Run, optimizer: OptimizerState, losses: list[Backward]) -> Iterator[Idle]:
-    """Where an optimizer steps, with nothing differentiated for it since its gradients were cleared.
+def _starved(run: Run, step: Step, losses: list[Backward]) -> Idle | None:
+    """A step with nothing differentiated for it since its gradients were cleared.
 
     Something is meant to be: its parameters are used in the same iteration for what nobody differentiates, or
     a loss comes in between that no other optimizer steps on.
     """
-    if not optimizer.in_view:
-        return
-    owned, previous = set(optimizer.owned()), -1
-    found: dict[ast.AST, list[Idle | None]] = {}
-    for step in optimizer.steps:
-        found.setdefault(step.site, []).append(_starved(run, step, owned, previous, losses))
-        previous = step.serial
-    yield from (first for first, *others in found.values() if first is not None and all(others))
-
-
-def _starved(run: Run, step: Step, owned: set[Leaf], previous: int, losses: list[Backward]) -> Idle | None:
-    """A step that comes behind the clearing, with nothing in between that reaches its parameters."""
+    owned, previous = set(step.optimizer.owned()), step_before(step)
     clearing = [z for z in between(gradient_clears(run), previous, step.serial) if owned.issubset(z.leaves)]
     if not clearing or clearing[-1].loops != step.loops or not step.loops or not owned:
         return None
@@ -464,8 +456,7 @@ def _part_finding(program: Program, part: Untrained) -> Finding:
     fixes = []
     if edit is not None:
         words, edits = edit
-        others = [o.state for o in part.run.optimizers if o.state is not part.step.optimizer]
-        unchanged = tuple(made for state in others for made in constructed(part.run, state))
+        unchanged = constructed_beside(part.run, part.step.optimizer)
         fixes.append(Fix(words, Effect.CHANGES, edits, Claim(unchanged=unchanged, losses="rerouted")))
     return Finding("step-without-gradients", message, Span.of(cut), notes, within_file(fixes))
 

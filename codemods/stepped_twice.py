@@ -29,6 +29,7 @@ By hand: step once for each backward.
 Effect: changes.
 
 Severity: error.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -37,14 +38,15 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from gradfix.autograd.alternation import misdirected
 from gradfix.autograd.graph import Backward, Leaf, OptimizerState, Step
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, between, steps, steps_in
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, RemoveStatement
 from gradfix.core.span import Span
+from gradfix.rules.clauses import KEPT, Verdict, breaches
 from gradfix.rules.edits import constructed, line, note, receiver, stepped, within_file
+from gradfix.rules.intent.misdirected_steps import misdirected
 
 
 class RepeatedStep(NamedTuple):
@@ -64,25 +66,21 @@ class RepeatedStep(NamedTuple):
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that consumes what another one has just consumed."""
-    for entry in program.entry_points:
-        for one in entry.certain_observations(repeated_steps, lambda a: a.second.site, raises=False):
-            if not _rates_change(program, one):
-                yield _finding(program, one)
+    for one in program.certain_observations(repeated_steps, lambda a: a.second.site, raises=False):
+        if not _rates_change(program, one):
+            yield _finding(program, one)
 
 
 def repeated_steps(run: Run) -> dict[Hashable, RepeatedStep]:
     """By the place of the second step: pairs of steps that use the same gradients."""
-    found: dict[Hashable, RepeatedStep] = {}
-    refuted: set[Hashable] = set()
-    for second in steps(run):
+
+    def judge(second: Step) -> RepeatedStep | Verdict:
         earlier = (s for s in reversed(steps_in(run, second.loops)) if s.serial < second.serial)
         first = next((s for s in earlier if _alike(s.optimizer, second.optimizer)), None)
         loss = None if first is None else _consumed_again(run, first, second)
-        if first is None or loss is None:
-            refuted.add(second.site)
-        else:
-            found.setdefault(second.site, RepeatedStep(run, first, second, loss))
-    return {site: one for site, one in found.items() if site not in refuted}
+        return KEPT if first is None or loss is None else RepeatedStep(run, first, second, loss)
+
+    return breaches(steps(run), judge)
 
 
 def _alike(one: OptimizerState, other: OptimizerState) -> bool:

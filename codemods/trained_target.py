@@ -25,6 +25,7 @@ the whole Bellman error by intent, say so (`# gradfix: ignore[trained-target]`).
 Effect: changes.
 
 Severity: error.
+Clause: no other loss.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, optimizer_of_loss
+from gradfix.autograd.trace_queries import backwards
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import constructed, detach_at, note, receiver, shown, stepped, within_file
+from gradfix.rules.edits import constructed_beside, detach_at, note, receiver, shown, stepped, within_file
+from gradfix.rules.intent.purpose import meant_for
 from gradfix.rules.targets import TrainedTarget, bootstrapped, trained_target
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each target that a loss trains."""
-    for entry in program.entry_points:
-        for found in entry.certain_observations(trained, lambda one: one.backward.site, raises=False):
-            yield _finding(program, found)
+    for found in program.certain_observations(trained, lambda one: one.backward.site, raises=False):
+        yield _finding(program, found)
 
 
 def trained(run: Run) -> dict[Hashable, TrainedTarget]:
@@ -56,7 +57,7 @@ def trained(run: Run) -> dict[Hashable, TrainedTarget]:
 
 def _finding(program: Program, one: TrainedTarget) -> Finding:
     loss, target = receiver(program, one.backward), shown(program, one.target)
-    optimizer = optimizer_of_loss(one.run, one.backward)
+    optimizer = meant_for(one.run, one.backward)
     who = (stepped(program, optimizer) if optimizer is not None else None) or "its optimizer"
     shared = "the target is not detached, and gets gradients too"
     notes = [note(one.call.site, f"`{target}` is computed here by the network that is trained")]
@@ -80,6 +81,5 @@ def _fixes(program: Program, one: TrainedTarget) -> Iterator[Fix]:
         prediction = one.detached.func.value
         edits.append(ReplaceExpression(Span.of(one.detached), program.segment(prediction)))
         what += f" instead of `{shown(program, prediction)}`"
-    others = [o.state for o in one.run.optimizers if o.state is not optimizer_of_loss(one.run, one.backward)]
-    unchanged = tuple(number for state in others for number in constructed(one.run, state))
+    unchanged = constructed_beside(one.run, meant_for(one.run, one.backward))
     yield Fix(what, Effect.CHANGES, tuple(edits), Claim(unchanged=unchanged, losses="rerouted"))

@@ -37,6 +37,7 @@ By hand: detach the advantage where it multiplies the log probabilities (`-(log_
 advantage.detach()).mean()`).
 
 Severity: error.
+Clause: no other loss.
 """
 
 from __future__ import annotations
@@ -95,9 +96,8 @@ class Weighted:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each factor of a loss that another loss trains."""
-    for entry in program.entry_points:
-        for found in entry.certain_observations(weighted_losses, lambda one: one.loss.site, raises=False):
-            yield _finding(program, found)
+    for found in program.certain_observations(weighted_losses, lambda one: one.loss.site, raises=False):
+        yield _finding(program, found)
 
 
 def weighted_losses(run: Run) -> dict[Hashable, Weighted]:

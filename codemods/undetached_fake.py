@@ -51,6 +51,7 @@ Effect: repairs where autograd raised, changes where a leak is closed, preserves
 `retain_graph=True` that was there only for this goes with it.
 
 Severity: error, or a warning where only work is saved: a backward through the other network.
+Clause: no other loss.
 """
 
 from __future__ import annotations
@@ -60,7 +61,6 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from gradfix.autograd.adversaries import fooling
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.program import EntryPoint, Program
 from gradfix.autograd.relevance import walk
@@ -74,13 +74,15 @@ from gradfix.autograd.trace_queries import (
     first_step,
     gradient_clears,
     operands_reaching,
-    optimizer_of_loss,
+    same_iteration,
     steps,
+    steps_using,
 )
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Enclose, Finding, Fix, Note, ReplaceExpression, Way
 from gradfix.core.span import Span
-from gradfix.rules.diagnosis import Diagnosis, adversary, diagnose, leak_path, leaking, reused
+from gradfix.rules.clauses import UNKNOWN, Verdict, breaches, optimizers_that_step, used_by_nobody
+from gradfix.rules.diagnosis import Diagnosis, diagnose, leaking, reused
 from gradfix.rules.edits import (
     constructed,
     drop_retain,
@@ -96,6 +98,8 @@ from gradfix.rules.edits import (
     within_file,
 )
 from gradfix.rules.inlining import written_out
+from gradfix.rules.intent.leak_paths import LeakPath, calls_between, leak_path, opponents
+from gradfix.rules.intent.purpose import Evidence, meant_for, purpose
 from gradfix.rules.phases import swap_phases
 from gradfix.rules.targets import trained_target
 
@@ -167,9 +171,7 @@ def _needed_elsewhere(program: Program, leak: Leak) -> tuple[ModuleCall, ...]:
     found: list[ModuleCall] = []
     for run in (run for entry in program.entry_points for run in entry.runs) if sites else ():
         for other in backwards(run):
-            if other.site is leak.backward.site:
-                continue
-            owning = optimizer_of_loss(run, other)
+            owning = meant_for(run, other)
             if owning is not None and owning.created in _owners(leak):
                 found += [call for call in calls_in(other.visited) if call.site in sites]
     return tuple(found)
@@ -177,8 +179,7 @@ def _needed_elsewhere(program: Program, leak: Leak) -> tuple[ModuleCall, ...]:
 
 def _never_stepped(entry: EntryPoint, leak: Leak) -> bool:
     """Whether no run steps on what a leak ends in, which has an optimizer: it is that which is forgotten."""
-    owners = _owners(leak)
-    return bool(owners) and owners.isdisjoint(s.optimizer.created for run in entry.runs for s in steps(run))
+    return _owners(leak).isdisjoint(optimizers_that_step(entry.runs))
 
 
 def _serves_others(entry: EntryPoint, leak: Leak) -> bool:
@@ -187,7 +188,7 @@ def _serves_others(entry: EntryPoint, leak: Leak) -> bool:
     Where every run with this loss steps on what the leak ends in, that was seen already.
     """
     owners = _owners(leak)
-    without = [run for run in entry.runs if owners.isdisjoint(s.optimizer.created for s in steps(run))]
+    without = [run for run in entry.runs if owners.isdisjoint(optimizers_that_step([run]))]
     if not any(backward.site is leak.backward.site for run in without for backward in backwards(run)):
         return False
     places = {expression for _, expression, _ in leak.cuts}
@@ -231,10 +232,8 @@ def raising(run: Run) -> dict[Hashable, Leak]:
 def _accomplices(run: Run, leak: Leak) -> Iterator[Leak]:
     """Further losses of the same iteration that flow through networks of their own into the same one."""
     for other in backwards(run):
-        if other is leak.backward or other.loops != leak.backward.loops:
-            continue
-        fed = leak_path(run, other)
-        if fed is not None and fed[1] & leak.foreign and adversary(run, other, fed[0], fed[1]):
+        fed = leak_path(run, other) if other.loops == leak.backward.loops else None
+        if fed is not None and fed.leaves & leak.foreign and any(opponents(run, other, fed)):
             more = _leak(run, other, leak.effect)
             if more is not None:
                 more.failing = leak.failing
@@ -247,100 +246,64 @@ def _merge(found: dict[Hashable, Leak], leak: Leak) -> None:
         if known.foreign & leak.foreign:
             _take(known, leak)
             return
-    _add(found, leak)
+    found[leak.backward.site] = leak
 
 
 def silent(run: Run) -> dict[Hashable, Leak]:
     """Leaks whose gradients the other optimizer consumes together with those of its own loss."""
-    found: dict[Hashable, Leak] = {}
-    for backward, fed in _flowing(run):
-        step = _consuming(run, backward, fed[0], fed[1])
-        if step is not None:
-            leak = _leak(run, backward, Effect.CHANGES)
-            if leak is not None:
-                leak.step = step
-                _add(found, leak)
-    return found
+
+    def judge(backward: Backward) -> Leak | Verdict:
+        path = _flowing(run, backward)
+        step = None if path is None else _consuming(run, backward, path)
+        leak = None if step is None else _leak(run, backward, Effect.CHANGES)
+        return UNKNOWN if leak is None else replace(leak, step=step)
+
+    return breaches(backwards(run), judge, _take)
 
 
 def wasted(run: Run) -> dict[Hashable, Leak]:
     """Leaks whose gradients are always cleared before anybody consumes them."""
-    found: dict[Hashable, Leak] = {}
-    used: set[Hashable] = set()
-    for backward, fed in _flowing(run):
-        dropped = {
-            leaf: z.dropped[leaf][backward]
-            for z in gradient_clears(run)
-            for leaf in fed[1]
-            if backward in z.dropped.get(leaf, ())
-        }
-        consumed = any(backward in d for s in steps(run) for leaf, d in s.consumed.items() if leaf in fed[1])
-        # A step that finds nothing at all was to consume them: it is misplaced, or the clearing is.
-        starved = any(
-            not fed[1].isdisjoint(s.without_gradient)
-            for s in steps(run)
-            if s.loops == backward.loops and not s.consumed
-        )
-        if consumed or starved or any(leaf.unknown_grad for leaf in fed[1]):
-            used.add(backward.site)
-        elif set(dropped) == fed[1] or not _stepped_on(run, fed[1]):
-            leak = _leak(run, backward, Effect.PRESERVES)
-            if leak is not None and trained_target(run, backward) is not None:
-                continue  # What is to be detached is the whole target.
-            # A prediction that is detached for another loss is a mistake of its own (stale-forward).
-            if leak is not None and not any(n.call is c for _, n, _ in run.detached for c, _, _ in leak.cuts):
-                clearing = (z for z in gradient_clears(run) if any(backward in d for d in z.dropped.values()))
-                leak.cleared = next((z for z in clearing if not fed[1].isdisjoint(z.dropped)), None)
-                _add(found, leak)
-    return {key: leak for key, leak in found.items() if key not in used}
+
+    def judge(backward: Backward) -> Leak | Verdict:
+        path = _flowing(run, backward)
+        clearing = UNKNOWN if path is None else used_by_nobody(run, backward, path.leaves)
+        if isinstance(clearing, Verdict):
+            return clearing
+        leak = _leak(run, backward, Effect.PRESERVES)
+        if leak is None or trained_target(run, backward) is not None:
+            return UNKNOWN  # What is to be detached is the whole target.
+        if any(n.call is c for _, n, _ in run.detached for c, _, _ in leak.cuts):
+            return UNKNOWN  # A prediction that is detached for another loss is stale-forward's.
+        return replace(leak, cleared=next(iter(clearing), None))
+
+    return breaches(backwards(run), judge, _take)
 
 
-def _stepped_on(run: Run, leaves: set[Leaf]) -> bool:
-    """Whether a run comes to a step on any of some parameters, or they have no optimizer that could."""
-    owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
-    return not leaves <= owned or any(not leaves.isdisjoint(s.optimizer.owned()) for s in steps(run))
+def _flowing(run: Run, backward: Backward) -> LeakPath | None:
+    """How a loss leaks that comes off, if it is known what each optimizer owns."""
+    known = backward.failure is None and all(o.state.groups_known for o in run.optimizers)
+    return leak_path(run, backward) if known else None
 
 
-def _add(found: dict[Hashable, Leak], leak: Leak) -> None:
-    """Merge what different iterations show of the same backward."""
-    known = found.setdefault(leak.backward.site, leak)
-    if known is not leak:
-        _take(known, leak)
-
-
-def _flowing(run: Run) -> Iterator[tuple[Backward, tuple[OptimizerState, set[Leaf], set[Node]]]]:
-    for backward in backwards(run):
-        if backward.failure is None:
-            fed = leak_path(run, backward)
-            if fed is not None and all(o.state.groups_known for o in run.optimizers):
-                yield backward, fed
-
-
-def _consuming(run: Run, backward: Backward, mine: OptimizerState, foreign: set[Leaf]) -> Step | None:
+def _consuming(run: Run, backward: Backward, path: LeakPath) -> Step | None:
     """The step of another optimizer that consumes a leak next to a loss of its own through this network."""
-    own_step = next((s for s in steps(run) if s.optimizer is mine and _consumes(s, backward)), None)
-    own = set(mine.owned())
-    for step in steps(run):
-        if step.optimizer is mine or step.doubtful or own_step is None:
-            continue
-        for leaf in foreign:
-            consumed = step.consumed.get(leaf, {})
-            if backward not in consumed or not consumed[backward][0]:
-                continue
-            for other, (sure, _) in consumed.items():
-                adversarial = sure and other is not backward and _in_iteration(backward, other)
-                through = any(leaf_ in own for leaf_ in other.reached)
-                apart = own_step.serial < other.serial or first_step(run, backward) is not own_step
-                fools = fooling(run, other)
-                if fools is not None and fools.judge is mine and fools.maker is step.optimizer and sure:
-                    return step
-                if adversarial and through and apart and optimizer_of_loss(run, other) is step.optimizer:
-                    return step
+    mine, taking = path.optimizer, steps_using(run, [backward])
+    first = next((step for step in taking if step.optimizer is mine), None)
+    if first is None:
+        return None
+    known = ((other, purpose(run, other)) for other in opponents(run, backward, path))
+    against = {
+        other: its.optimizer
+        for other, its in known
+        if its is not None
+        and (its.evidence is Evidence.FOOLS or first.serial < other.serial or first is not taking[0])
+    }
+    for step in taking:
+        for held in (step.consumed.get(leaf, {}) for leaf in path.leaves if not step.doubtful):
+            own = (other for other, meant in against.items() if meant is step.optimizer)
+            if held.get(backward, (False,))[0] and any(held.get(other, (False,))[0] for other in own):
+                return step
     return None
-
-
-def _consumes(step: Step, backward: Backward) -> bool:
-    return any(backward in held for held in step.consumed.values())
 
 
 def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
@@ -349,21 +312,20 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
     if fed is None:
         return None
     mine, foreign, targets = fed
-    own = set(mine.owned())
     cuts: list[DetachPoint] = []
     asked: set[ast.expr] = set()
-    calls = [c for c in calls_in(backward.visited) if c.leaves & own and not c.leaves & foreign]
+    calls = calls_between(backward, mine.owned(), foreign)
     for call in calls:
         # Where one of its own networks feeds another, the cut belongs before the first.
         operands = operands_reaching(call, targets, [c for c in calls if c is not call])
-        if operands and _differentiated(run, call):
+        if not operands:
+            continue
+        if reused(run, backward, call) or not run.hooked.isdisjoint(backward.visited):
+            return None
+        if any(_penalties(run, call)):
             # What is differentiated with respect to keeps its gradient; what it is computed of goes without.
             asked |= {expression for expression, _ in operands}
             operands = _handed_in(call, targets) or operands
-        if operands and reused(run, backward, call):
-            return None
-        if operands and not run.hooked.isdisjoint(backward.visited):
-            return None
         places = set(map(_place, cuts))
         found = [(call, expression, value) for expression, value in operands]
         cuts += [cut for cut in found if _place(cut) not in places]
@@ -378,10 +340,6 @@ def _handed_in(call: ModuleCall, targets: set[Node]) -> list[tuple[ast.expr, Val
     return operands_reaching(
         replace(call, operands=[(expression, value) for value, expression in given]), targets
     )
-
-
-def _differentiated(run: Run, call: ModuleCall) -> bool:
-    return any(True for _ in _penalties(run, call))
 
 
 def _penalties(run: Run, call: ModuleCall) -> Iterator[Backward]:
@@ -416,14 +374,7 @@ def _mixed(program: Program, run: Run, call: ModuleCall, operand: ast.expr, valu
     """What computes an operand, which is used for nothing but a penalty that is taken with respect to it."""
     if not isinstance(operand, ast.Name) or not isinstance(value, Tensor) or line(operand) <= 0:
         return None
-    assignment = next(
-        (
-            a
-            for a in walk(program.function(operand))
-            if isinstance(a, ast.Assign) and [getattr(t, "id", "") for t in a.targets] == [operand.id]
-        ),
-        None,
-    )
+    assignment = _computed(program, operand)
     if assignment is None or value.node is None or value.node.call is not None:
         return None
     allowed: set[ast.AST] = {operand}
@@ -566,7 +517,7 @@ def _other_first(program: Program, leak: Leak, places: list[tuple[ast.expr, Valu
         return
     own = set(mine.owned())
     events: set[ast.AST] = {call.site for call in calls_in(leak.backward.visited) if call.leaves & own}
-    events |= {b.site for b in backwards(run) if optimizer_of_loss(run, b) is mine}
+    events |= {b.site for b in backwards(run) if meant_for(run, b) is mine}
     events |= {z.site for z in gradient_clears(run) if own & set(z.leaves)} | {leak.backward.site}
     moves = swap_phases(program, events, step.site, other.site)
     detach = _detached(program, places, leak.asked)
@@ -647,6 +598,8 @@ def _sources(program: Program, places: list[tuple[ast.expr, Value]]) -> list[tup
         # What is only put together of others holds no graph of its own worth mentioning.
         if assignment is None or not isinstance(expression, ast.Name) or made is None or made.call is None:
             return None
+        if not isinstance(assignment.value, ast.Call):
+            return None
         computed.setdefault(assignment, (expression, value))
     behind = {e for e, _ in places} | {n for a in computed for n in walk(a.value)}
     for assignment, (name, _) in computed.items():
@@ -657,14 +610,14 @@ def _sources(program: Program, places: list[tuple[ast.expr, Value]]) -> list[tup
 
 
 def _computed(program: Program, expression: ast.expr) -> ast.Assign | None:
-    """The assignment of a call to a variable, before its use in the same block, with nothing in between."""
+    """The assignment to a variable, before its use in the same block, with nothing in between."""
     if not isinstance(expression, ast.Name):
         return None
     statement = program.statement(expression)
     block = program.suite_around(statement)
     for before in reversed(block[: block.index(statement)]):
         if any(isinstance(n, ast.Name) and n.id == expression.id and _binds(n) for n in walk(before)):
-            if isinstance(before, ast.Assign) and isinstance(before.value, ast.Call):
+            if isinstance(before, ast.Assign):
                 if len(before.targets) == 1 and isinstance(before.targets[0], ast.Name):
                     return before
             return None
@@ -750,7 +703,7 @@ def _carried_out(
         events += [e for e in (failing, failing.failure.culprit) if isinstance(e, Backward)]
     graph = {n for e in events for n in e.visited}
     events += [
-        b for b in backwards(leak.run) if _in_iteration(b, leak.backward) and not graph.isdisjoint(b.visited)
+        b for b in backwards(leak.run) if same_iteration(b, leak.backward) and not graph.isdisjoint(b.visited)
     ]
     # The pair with create_graph=True is an idiom of its own.
     retained = {
@@ -772,11 +725,6 @@ def _claim(leak: Leak) -> Claim:
     if leak.effect is Effect.CHANGES:
         return Claim(unchanged=constructed(leak.run, leak.optimizer))
     return Claim()
-
-
-def _in_iteration(event: Backward, of: Backward) -> bool:
-    """Whether ``event`` is in the same iteration of the loop, possibly in a loop within it."""
-    return event.loops[: len(of.loops)] == of.loops
 
 
 def _choices(retained: list[list[Edit]]) -> list[list[list[Edit]]]:

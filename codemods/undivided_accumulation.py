@@ -30,6 +30,7 @@ By hand: divide the loss by the number of iterations per step.
 Effect: none.
 
 Severity: info. The learning rate may have been chosen with it.
+Clause: each loss once.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ from gradfix.autograd.program import EntryPoint, Program
 from gradfix.autograd.trace_queries import backwards, clipped_between
 from gradfix.core.codemod import Finding, Severity
 from gradfix.core.span import Span
-from gradfix.rules.accumulation import DelayedStep, delayed_steps
 from gradfix.rules.edits import note, receiver, stepped
+from gradfix.rules.intent.accumulation import DelayedStep, delayed_steps
 
 MEANS = frozenset(
     """mse_loss l1_loss smooth_l1_loss huber_loss cross_entropy nll_loss binary_cross_entropy

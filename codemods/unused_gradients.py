@@ -41,6 +41,7 @@ Effect: preserves.
 
 Severity: warning. A part of each backward is done for nothing, and what no step uses adds up until somebody
 does. Error where a loss reaches nothing else: whom it is for never learns.
+Clause: what is meant for nobody costs nothing.
 """
 
 from __future__ import annotations
@@ -55,10 +56,8 @@ from gradfix.autograd.graph import (
     Leaf,
     ModuleCall,
     Node,
-    OptimizerState,
     reachable_nodes,
 )
-from gradfix.autograd.model_ledger import operation
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
@@ -67,6 +66,7 @@ from gradfix.autograd.trace_queries import (
     detached_code,
     first_step,
     gradient_clears,
+    operands_reaching,
     steps,
     steps_in,
 )
@@ -114,23 +114,17 @@ class Wasted:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each network without an optimizer that a loss is differentiated into."""
-    for entry in program.entry_points:
-        for found in entry.certain_observations(wasted, lambda one: one.backward.site, raises=False):
-            if not found.idle or found.idle.isdisjoint(_stepping(program)):
-                yield _finding(program, found)
-        for hidden in entry.certain_observations(unregistered, lambda one: one.backward.site, raises=False):
-            yield _hidden_finding(program, hidden)
+    for found in program.certain_observations(wasted, lambda one: one.backward.site, raises=False):
+        if not found.idle or found.idle.isdisjoint(_stepping(program)):
+            yield _finding(program, found)
+    for hidden in program.certain_observations(unregistered, lambda one: one.backward.site, raises=False):
+        yield _hidden_finding(program, hidden)
 
 
 def _stepping(program: Program) -> set[ast.AST]:
     """Where the optimizers are made that step, in whatever run, on weights that are written as well."""
-    return {
-        step.optimizer.created
-        for entry in program.entry_points
-        for run in entry.runs
-        for step in steps(run)
-        if _are_written(step.optimizer.owned())
-    }
+    taken = (step for entry in program.entry_points for run in entry.runs for step in steps(run))
+    return {step.optimizer.created for step in taken if _are_written(step.optimizer.owned())}
 
 
 def wasted(run: Run) -> dict[Hashable, Wasted]:
@@ -139,7 +133,6 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         return {}
     stepping = {step.optimizer for step in steps(run)}
     owned = {leaf for o in run.optimizers for leaf in o.state.owned()}
-    stepped_at = _last_steps(run)
     first: dict[ast.AST, int] = {}
     for event in backwards(run):
         first.setdefault(event.site, event.serial)
@@ -157,13 +150,9 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         if first_step(run, event) is None and not _trained_beside(run, event, owned):
             continue
         # Who has stepped in an earlier phase only consumes nothing of what comes after it.
-        here = {loop for loop, _ in event.loops}
-        trained = {
-            leaf
-            for state, (last, loops) in stepped_at.items()
-            if last > first[event.site] or not here.isdisjoint(loops)
-            for leaf in state.owned()
-        }
+        here, since = {loop for loop, _ in event.loops}, first[event.site]
+        later = (s for s in steps(run) if s.serial > since or any(loop in here for loop, _ in s.loops))
+        trained = {leaf for state in {s.optimizer for s in later} for leaf in state.owned()}
         inside: dict[ModuleCall, list[tuple[Node, bool]]] = {}
         for node, sure in event.visited.items():
             if node.call is not None:
@@ -192,18 +181,6 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         or (one.sibling is not None and not one.idle and not one.first.leaves & cleared)
         or not (one.leads_on or one.first.leaves & cleared)
     }
-
-
-def _last_steps(run: Run) -> dict[OptimizerState, tuple[int, set[ast.AST]]]:
-    """When each optimizer has stepped for the last time, and the loops in which it steps.
-
-    There it steps again, in a later iteration than those that are run.
-    """
-    found: dict[OptimizerState, tuple[int, set[ast.AST]]] = {}
-    for step in steps(run):
-        _, loops = found.get(step.optimizer, (0, set()))
-        found[step.optimizer] = step.serial, loops | {loop for loop, _ in step.loops}
-    return found
 
 
 def _sibling(call: ModuleCall, event: Backward, trained: set[Leaf]) -> ModuleCall | None:
@@ -250,32 +227,10 @@ def _may_be_forgotten(found: Wasted) -> bool:
     changes = {e for leaf in found.first.leaves for e in leaf.storage.history if isinstance(e, InPlaceChange)}
     if any(change.loops for change in changes):
         return False
+    calls = calls_in(found.backward.visited)
     inside = {node for node in found.backward.visited if node.call in found.calls.values()}
-    feeding = [
-        node
-        for node in found.backward.visited
-        if node not in inside and any(edge.node in inside for edge in node.edges)
-    ]
-    return any(_fed(found.backward, node) for node in feeding)
-
-
-def _fed(event: Backward, start: Node) -> bool:
-    """Whether what goes into a node, or comes of it by operations of one operand, enters another network."""
-    above: dict[Node, list[Node]] = {}
-    for node in event.visited:
-        for edge in node.edges:
-            above.setdefault(edge.node, []).append(node)
-    waiting, seen = [start], set()
-    while waiting:
-        at = waiting.pop()
-        if at in seen:
-            continue
-        seen.add(at)
-        if at.call is not None and any(not leaf.copied for leaf in at.call.leaves):
-            return True
-        if len(at.edges) + len(at.leaves) == 1 or operation(at) in ("cat", "stack"):
-            waiting += above.get(at, [])
-    return False
+    others = (c for c in calls if c not in found.calls.values() and any(not leaf.copied for leaf in c.leaves))
+    return any(operands_reaching(call, inside) for call in others)
 
 
 def _are_written(weights: Iterable[Leaf]) -> bool:

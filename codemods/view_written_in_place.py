@@ -28,6 +28,7 @@ parts in a list and combine them with `torch.stack` or `torch.cat`.
 Effect: repairs.
 
 Severity: error.
+Clause: autograd can compute each gradient.
 """
 
 from __future__ import annotations
@@ -67,9 +68,8 @@ class Written:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each write in place that autograd refuses, as what is written is one of several views."""
-    for entry in program.entry_points:
-        for written in entry.certain_observations(views_written, lambda one: one.change.site, raises=True):
-            yield _finding(program, written)
+    for written in program.certain_observations(views_written, lambda one: one.change.site, raises=True):
+        yield _finding(program, written)
 
 
 def views_written(run: Run) -> dict[Hashable, Written]:

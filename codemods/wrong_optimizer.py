@@ -34,6 +34,7 @@ By hand: after each loss, step the optimizer of the network that the loss is for
 Effect: changes, or repairs where weights are moved that a later backward needs.
 
 Severity: error.
+Clause: every gradient that is meant is used.
 """
 
 from __future__ import annotations
@@ -41,14 +42,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from gradfix.autograd.alternation import Misdirected, misdirected
 from gradfix.autograd.graph import Backward, OptimizerState, Step, ZeroGrad
-from gradfix.autograd.program import Elsewhere, Program
+from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, steps
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, Note, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import constructed, line, note, receiver, stepped, stepping, within_file
+from gradfix.rules.clauses import UNKNOWN, breaches, optimizers_that_step
+from gradfix.rules.edits import (
+    constructed,
+    line,
+    named_where_made,
+    note,
+    receiver,
+    stepped,
+    stepping,
+    within_file,
+)
+from gradfix.rules.intent.misdirected_steps import Misdirected, misdirected
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -56,7 +67,8 @@ def find(program: Program) -> Iterator[Finding]:
     for entry in program.entry_points:
         reported: set[ast.AST] = set()
         for one in entry.certain_observations(wrong, lambda m: m.step.site, raises=False):
-            if one.step.site in reported or (one.partner is None and one.meant.created in _stepping(program)):
+            trained = optimizers_that_step(run for each in program.entry_points for run in each.runs)
+            if one.step.site in reported or (one.partner is None and one.meant.created in trained):
                 continue
             reported |= {one.step.site} | ({one.partner.step.site} if one.partner is not None else set())
             yield _finding(program, one)
@@ -64,17 +76,7 @@ def find(program: Program) -> Iterator[Finding]:
 
 def wrong(run: Run) -> dict[Hashable, Misdirected]:
     """By place: the steps of the wrong optimizer."""
-    found: dict[Hashable, Misdirected] = {}
-    for step in steps(run):
-        one = misdirected(run, step)
-        if one is not None:
-            found.setdefault(step.site, one)
-    return found
-
-
-def _stepping(program: Program) -> set[ast.AST]:
-    """Where the optimizers are made that step, in whatever run."""
-    return {s.optimizer.created for entry in program.entry_points for run in entry.runs for s in steps(run)}
+    return breaches(steps(run), lambda step: misdirected(run, step) or UNKNOWN)
 
 
 def _finding(program: Program, one: Misdirected) -> Finding:
@@ -203,14 +205,8 @@ def _name(program: Program, one: Misdirected) -> str | None:
         holder = _cleared(zero) if _of(zero) is one.meant else None
         if holder is not None and line(holder) > 0:
             return program.segment(holder)
-    try:
-        made = program.statement(one.meant.created)
-    except Elsewhere:
-        return None
-    if not isinstance(made, ast.Assign) or len(made.targets) != 1 or made.value is not one.meant.created:
-        return None
-    (target,) = made.targets
+    made, name = one.meant.created, named_where_made(program, one.meant)
+    if name is None or "." in name:
+        return name
     visible = program.function(made) in (program.function(one.step.site), program.tree)
-    if isinstance(target, ast.Name):
-        return target.id if visible else None
-    return program.segment(target) if isinstance(target, ast.Attribute) else None
+    return name if visible else None

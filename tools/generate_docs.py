@@ -4,10 +4,10 @@
     python tools/generate_docs.py --check    exit with 1 if it is stale
 
 A docstring is nearly Markdown as it is: its indented blocks are fenced, and the words ``Preconditions``,
-``When not to fix it``, ``By hand``, ``Effect`` and ``Severity`` at the start of a paragraph become bold. Its
-first line, its severity and the words behind ``Effect:`` are its row in the table at the top. What was
-measured is in ``benchmarks/strangers.json`` (kept by hand: a person reads findings and files) and
-``benchmarks/peers.json`` (written by ``benchmarks/peers.py``).
+``When not to fix it``, ``By hand``, ``Effect``, ``Severity`` and ``Clause`` become bold where a line begins
+with them. Its first line, its severity, its clause and the words behind ``Effect:`` are its row in the table
+at the top. What was measured is in ``benchmarks/strangers.json`` (kept by hand: a person reads findings and
+files) and ``benchmarks/peers.json`` (written by ``benchmarks/peers.py``).
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ Each is named for the mistake that it finds. `gradfix explain --full NAME` print
 
 An *error* raises or trains wrongly, a *warning* wastes much or is about to become an error, an *info* is
 tidier.
+
+The *clause* says what of right training a mistake breaks: at every step, each parameter of the optimizer
+gets *each loss* that is meant for it *once*, computed *with the weights that the step updates*, and *no other
+loss*; *every gradient that is meant* for a parameter *is used*, and as it is meant; what is meant for nobody
+costs nothing, and nothing is kept longer than it is used.
 """
 
 STRANGERS = """\
@@ -91,10 +96,16 @@ def page() -> str:
     known = catalog.load()
     assert not known.problems, known.problems
     rows = [
-        [f"[`{one.name}`](#{one.name})", one.summary, one.severity, ", ".join(effects(one.documentation))]
+        [
+            f"[`{one.name}`](#{one.name})",
+            one.summary,
+            one.severity,
+            one.clause or "",
+            ", ".join(effects(one.documentation)),
+        ]
         for one in known.codemods
     ]
-    table = _table(["name", "what is wrong", "severity", "effect of the fix"], rows) + "\n"
+    table = _table(["name", "what is wrong", "severity", "clause", "effect of the fix"], rows) + "\n"
     sections = (f"## {codemod.name}\n\n{in_markdown(codemod.documentation)}" for codemod in known.codemods)
     return "\n".join((INTRODUCTION, table, *sections, external_optimizers(), peers()))
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from gradfix.autograd.graph import (
     Backward,
-    Event,
     GraphEnd,
     Leaf,
     Node,
@@ -22,7 +21,7 @@ from gradfix.autograd.graph import (
 )
 from gradfix.autograd.model_ledger import SUMS, addends, operation, summands, sums_in
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, between, calls_in, steps, unreached
+from gradfix.autograd.trace_queries import backwards, between, calls_in, same_iteration, steps, unreached
 from gradfix.autograd.values import Tensor, Unknown
 from gradfix.core.syntax import last_name
 
@@ -74,15 +73,10 @@ def graphless(run: Run) -> dict[Hashable, Graphless]:
             continue
         if not all(_of_parameters(cut, owned) for cut in cuts):
             continue
-        step = next((s for s in between(steps(run), event.serial) if same_loop(s, event)), None)
+        step = next((s for s in between(steps(run), event.serial) if same_iteration(event, s)), None)
         if step is not None or event.failure is not None:
             found[event.site] = Graphless(run, event, list(dict.fromkeys(cuts)), leaves, step)
     return found
-
-
-def same_loop(step: Step, event: Event) -> bool:
-    """Whether a step is made in the iteration of an event, or in a loop around it."""
-    return event.loops[: len(step.loops)] == step.loops
 
 
 def _computed(leaf: Leaf) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Literal, TypeVar
@@ -28,9 +28,8 @@ from gradfix.autograd.graph import (
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import Sequence, Tensor, Value, tensors_in
 
-LeakPath = tuple[OptimizerState, set[Leaf], set[Node]]
-"""``(optimizer, leaves, nodes)``: the optimizer that a loss is for, the leaves of networks that only compute
-its input, and the nodes through which these get gradients."""
+Looped = Event | Node | ModuleCall
+"""What happens in some iteration of the loops around it."""
 
 
 @dataclass
@@ -45,7 +44,6 @@ class EventIndex:
     gradient_clears: list[ZeroGrad] = field(default_factory=list)
     iterations: dict[LoopContext, list[Step]] = field(default_factory=dict)
     steps_by_backward: dict[Backward, dict[Step, None]] = field(default_factory=dict)
-    leak_paths: dict[Backward, LeakPath | None] = field(default_factory=dict)
     effective_steps: set[tuple[OptimizerState, ast.AST]] = field(default_factory=set)
     """Optimizers with the places of those of their steps that found a gradient."""
     walked: tuple[set[Node], set[object]] | None = None
@@ -77,11 +75,6 @@ def _index(run: Run) -> EventIndex:
     if known is None or known.of is not run.events or known.count != len(run.events):
         known = run.index = EventIndex(run.events)
     return known
-
-
-def leak_path_memo(run: Run) -> dict[Backward, LeakPath | None]:
-    """The memo of :func:`gradfix.rules.diagnosis.leak_path`: its answer for each backward of a run."""
-    return _index(run).leak_paths
 
 
 Answer = TypeVar("Answer")
@@ -276,9 +269,9 @@ def consumers(run: Run, backward: Backward) -> set[OptimizerState]:
     return {s.optimizer for s in _index(run).steps_by_backward.get(backward, ())}
 
 
-def same_iteration(node: Node, event: Backward) -> bool:
-    """Whether ``node`` was computed in the iteration of every loop in which ``event`` happens."""
-    return node.loops[: len(event.loops)] == event.loops
+def same_iteration(one: Looped, event: Looped) -> bool:
+    """Whether ``one`` happens in the iteration of every loop in which ``event`` happens."""
+    return one.loops[: len(event.loops)] == event.loops
 
 
 def earlier_iteration(node: Node, event: Event) -> int | None:
@@ -376,129 +369,23 @@ def owned_elsewhere(run: Run, backward: Backward, by: OptimizerState) -> set[Lea
     return {leaf for leaf, sure in backward.reached.items() if sure and leaf in others and leaf not in mine}
 
 
-def has_uncleared_step(run: Run) -> bool:
-    """Whether some step in a loop consumes what nothing clears in the same iteration."""
-    for step in steps(run):
-        depth = len(step.loops)
-        cleared = {leaf for z in gradient_clears(run) if z.loops[:depth] == step.loops for leaf in z.leaves}
-        if depth and not cleared.issuperset(step.consumed):
-            return True
-    return False
-
-
-def consuming_again(run: Run) -> Iterator[tuple[Step, Backward]]:
-    """Steps that consume a gradient which the same optimizer has consumed before.
-
-    Yields each with the first backward of the same iteration that is for its optimizer. The place of a step
-    is left out if any step there but the first uses only fresh gradients: they are cleared somewhere.
-    """
-    again: dict[ast.AST, tuple[Step, Backward]] = {}
-    clean: set[ast.AST] = set()
-    met: set[Hashable] = set()
-    repeats = _repeats(steps(run))
-    for step in steps(run):
-        place = step.optimizer.original, step.site, step.loops[: -repeats[step.optimizer.original, step.site]]
-        if place not in met:
-            met.add(place)
-            continue
-        stale = any(
-            (before or _replaced(run, b, step))
-            and (sure or step.optimizer.external or leaves_gradients_for(run, b, step.optimizer))
-            for d in step.consumed.values()
-            for b, (sure, before) in d.items()
-        )
-        fresh = [
-            b
-            for d in step.consumed.values()
-            for b, (_, before) in d.items()
-            if not before and b.loops[: len(step.loops)] == step.loops
-        ]
-        if step.doubtful or not stale or not fresh or not step.optimizer.groups_known:
-            clean.add(step.site)
-        else:
-            # Losses for other optimizers leave gradients here too, which are to be cleared with the rest.
-            own = [b for b in fresh if optimizer_of_loss(run, b) is step.optimizer]
-            again.setdefault(step.site, (step, min(own or fresh, key=lambda b: b.serial)))
-    for site, pair in again.items():
-        if site not in clean:
-            yield pair
-
-
-def accumulated_leaves(step: Step) -> set[Leaf]:
-    """The parameters that certainly have a gradient of this iteration and one that was consumed before."""
-    return {
-        leaf
-        for leaf, consumed in step.consumed.items()
-        if any(sure and before for sure, before in consumed.values())
-        and any(sure and not before for sure, before in consumed.values())
-    }
-
-
-def _replaced(run: Run, backward: Backward, step: Step) -> bool:
-    """Whether an optimizer that this step's optimizer replaces has already used the gradients of a
-    backward."""
-    own = step.optimizer
-    takers = _index(run).steps_by_backward.get(backward, ())
-    return any(
-        s.serial < step.serial and s.optimizer is not own and s.optimizer.original is own.original
-        for s in takers
-    )
-
-
-def _repeats(happened: list[Step]) -> dict[tuple[OptimizerState, ast.AST], int]:
-    """For each optimizer and place of a step: which loop repeats it, counted outwards (the innermost is 1).
-
-    A loop over several optimizers repeats none of them.
-    """
-    groups: dict[tuple[OptimizerState, ast.AST], list[Step]] = {}
-    for step in happened:
-        groups.setdefault((step.optimizer.original, step.site), []).append(step)
-    found: dict[tuple[OptimizerState, ast.AST], int] = {}
-    for place, together in groups.items():
-        deepest = max(len(step.loops) for step in together)
-        found[place] = next(
-            (
-                level
-                for level in range(1, deepest + 1)
-                if len({step.loops[:-level] for step in together}) < len(together)
-            ),
-            1,
-        )
-    return found
-
-
 def leaves_gradients_for(run: Run, backward: Backward, optimizer: OptimizerState) -> bool:
     """Whether a backward, if it does not raise, leaves gradients for ``optimizer``, as far as can be seen.
 
-    It cannot lead anywhere else, or it may reach what the optimizer owns and the optimizer steps before
-    anything else is differentiated.
+    It certainly leads there and nowhere else, or it may reach what the optimizer owns, and the optimizer
+    steps before anything else is differentiated.
     """
-    if surely_leaves_gradients_for(backward, optimizer):
-        return True
     mine = set(optimizer.owned())
     if not backward.certain or backward.failure is not None or mine.isdisjoint(backward.reached):
         return False
+    alone = all(leaf in mine and leaf.requires is True for leaf in backward.reached)
+    if alone and backward.accumulates and not any(map(begins_in_unseen_code, backward.visited)):
+        return True
     following = between(backwards(run), backward.serial)
     end = next((b.serial for b in following if b.accumulates), math.inf)
     return any(
-        s.optimizer is optimizer and s.loops == backward.loops[: len(s.loops)]
+        s.optimizer is optimizer and same_iteration(backward, s)
         for s in between(steps(run), backward.serial, end)
-    )
-
-
-def surely_leaves_gradients_for(backward: Backward, optimizer: OptimizerState) -> bool:
-    """Whether a backward, if it does not raise, certainly leaves gradients for ``optimizer``, in some block.
-
-    Every leaf that its graph can lead to is one of the optimizer's.
-    """
-    mine = set(optimizer.owned())
-    return (
-        backward.certain
-        and backward.accumulates
-        and backward.failure is None
-        and bool(backward.reached)
-        and all(leaf in mine and leaf.requires is True for leaf in backward.reached)
-        and not any(map(begins_in_unseen_code, backward.visited))
     )
 
 

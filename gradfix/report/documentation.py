@@ -6,7 +6,9 @@ import re
 import textwrap
 from itertools import groupby
 
-_TITLES = re.compile(r"^(Preconditions?|When not to fix it|By hand|Effect|Severity)\b", flags=re.MULTILINE)
+_TITLES = re.compile(
+    r"^(Preconditions?|When not to fix it|By hand|Effect|Severity|Clause)\b", flags=re.MULTILINE
+)
 
 
 def in_markdown(documentation: str) -> str:

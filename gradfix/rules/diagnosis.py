@@ -9,27 +9,23 @@ from __future__ import annotations
 
 import enum
 
-from gradfix.autograd.adversaries import fooling
-from gradfix.autograd.alternation import misdirected
-from gradfix.autograd.graph import Backward, InPlaceChange, Leaf, OptimizerState, Step, reachable_nodes
+from gradfix.autograd.graph import Backward, InPlaceChange, Step
 from gradfix.autograd.model_ledger import terms_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
-    LeakPath,
     backwards,
     between,
     calls_in,
     earlier_iteration,
     first_step,
     gradient_clears,
-    leak_path_memo,
     operands_reaching,
-    optimizer_of_loss,
-    owned_elsewhere,
-    passing_gradient_to,
     same_iteration,
     without_call,
 )
+from gradfix.rules.intent.leak_paths import calls_between, opponents, takes_turns
+from gradfix.rules.intent.leak_paths import leak_path as leak_path
+from gradfix.rules.intent.misdirected_steps import misdirected
 
 
 class Diagnosis(enum.Enum):
@@ -93,41 +89,6 @@ def counted_twice(run: Run, first: Backward, second: Backward) -> bool:
     )
 
 
-def leak_path(run: Run, backward: Backward) -> LeakPath | None:
-    """How a loss leaks: through its own networks, and only through these, into networks that compute their
-    input.
-
-    Returns the optimizer that the loss is for, the other networks' leaves, and the nodes through which these
-    get gradients; None if there is no such leak.
-    """
-    known = leak_path_memo(run)
-    if backward not in known:
-        known[backward] = _leak_path(run, backward)
-    return known[backward]
-
-
-def _leak_path(run: Run, backward: Backward) -> LeakPath | None:
-    if not backward.certain or not backward.accumulates:
-        return None
-    fools = fooling(run, backward)
-    mine = fools.maker if fools is not None else toggled(run, backward) or optimizer_of_loss(run, backward)
-    if mine is None:
-        return None
-    foreign = owned_elsewhere(run, backward, mine)
-    if not foreign:
-        return None
-    own = set(mine.owned())
-    calls = {c for c in calls_in(backward.visited) if c.leaves & own and not c.leaves & foreign}
-    targets = passing_gradient_to(backward.visited, foreign)
-    if not calls or targets & without_call(backward, calls):
-        return None
-    if any(
-        leaf in own for node in reachable_nodes([(n, True) for n in targets]) for leaf, _, _ in node.leaves
-    ):
-        return None  # It goes through them to parameters of its own (InfoGAN).
-    return mine, foreign, targets
-
-
 def leaking(run: Run, event: Backward) -> Backward | None:
     """The backward whose loss should have been cut off from the network that feeds it, if one should.
 
@@ -143,83 +104,21 @@ def leaking(run: Run, event: Backward) -> Backward | None:
         fed = leak_path(run, candidate)
         if fed is None:
             continue
-        mine, foreign, _ = fed
         if isinstance(failure.culprit, Backward) and failure.culprit.site is event.site:
             # Several steps on what the other network has made once: what that learns from is another loss.
-            if adversary(run, candidate, mine, foreign) is None:
+            if not any(opponents(run, candidate, fed)):
                 continue
         elif isinstance(failure.culprit, Backward):
             other = event if candidate is failure.culprit else failure.culprit
-            if not _takes_turns(run, candidate, other, foreign):
+            if not takes_turns(run, candidate, other, fed):
                 continue
         # What fails must lie in the part that feeds: beyond the loss's own networks.
-        own = set(mine.owned())
-        calls = {c for c in calls_in(candidate.visited) if c.leaves & own and not c.leaves & foreign}
+        calls = {*calls_between(candidate, fed.optimizer.owned(), fed.leaves)}
         if failure.node in without_call(candidate, calls) or failure.node.call in calls:
             continue
-        if any(reused(run, candidate, c) for c in calls if operands_reaching(c, fed[2])):
+        if any(reused(run, candidate, c) for c in calls if operands_reaching(c, fed.nodes)):
             continue
         return candidate
-    return None
-
-
-def _takes_turns(run: Run, candidate: Backward, other: Backward, foreign: set[Leaf]) -> bool:
-    """Whether two losses train two networks in turn, rather than one shared trunk together.
-
-    The other loss must be for the network that feeds, or be one of several that flow through networks of
-    their own into it while the loss that it has goes through these; and the first of the two must have been
-    stepped on before the second is differentiated.
-    """
-    theirs = optimizer_of_loss(run, other)
-    if theirs is None:
-        return False
-    if toggled(run, candidate) is not None and foreign & set(theirs.owned()):
-        return True
-    if not foreign & set(theirs.owned()):
-        mine = optimizer_of_loss(run, candidate)
-        assert mine is not None
-        fed = leak_path(run, other)
-        if fed is None or not fed[1] & foreign or not adversary(run, candidate, mine, foreign):
-            return False
-    first, second = sorted((candidate, other), key=lambda b: b.serial)
-    step = first_step(run, first)
-    return step is not None and step.serial < second.serial
-
-
-def toggled(run: Run, backward: Backward) -> OptimizerState | None:
-    """The only optimizer that a loss can be for: its networks were frozen for the iteration's other losses.
-
-    Others of the iteration go through these networks without a gradient for them, to the network that feeds
-    them; this one is what they are thawed for. Which optimizer steps first does not matter then.
-    """
-    if run.thawed.isdisjoint(backward.reached):
-        return None
-    through = {leaf for call in calls_in(backward.visited) for leaf in call.leaves}
-    for optimizer in run.optimizers:
-        own = set(optimizer.state.owned()) & run.thawed
-        if own.isdisjoint(through) or not any(backward.reached.get(leaf) for leaf in own):
-            continue
-        foreign = owned_elsewhere(run, backward, optimizer.state)
-        others = [b for b in backwards(run) if b is not backward and b.loops == backward.loops]
-        passing = [b for b in others if foreign & set(b.reached) and own.isdisjoint(b.reached)]
-        if any(call.leaves & own for b in passing for call in calls_in(b.visited)):
-            return optimizer.state
-    return None
-
-
-def adversary(run: Run, backward: Backward, mine: OptimizerState, foreign: set[Leaf]) -> Backward | None:
-    """A loss of this iteration, or of a loop around it, that is for the feeding network, by way of the
-    other's."""
-    own = set(mine.owned())
-    for other in backwards(run):
-        theirs = optimizer_of_loss(run, other)
-        if (
-            backward.loops[: len(other.loops)] == other.loops
-            and theirs is not None
-            and foreign & set(theirs.owned())
-        ):
-            if any(leaf in own for leaf in other.reached):
-                return other
     return None
 
 

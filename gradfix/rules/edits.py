@@ -374,6 +374,12 @@ def constructed(run: Run, optimizer: OptimizerState) -> tuple[int, ...]:
     return () if others else (mine,)
 
 
+def constructed_beside(run: Run, optimizer: OptimizerState | None) -> tuple[int, ...]:
+    """The lines that name all other optimizers in a claim."""
+    others = (one.state for one in run.optimizers if one.state is not optimizer)
+    return tuple(made for state in others for made in constructed(run, state) if made > 0)
+
+
 def line(node: ast.AST) -> int:
     """The line of a node."""
     number = getattr(node, "lineno", 0)

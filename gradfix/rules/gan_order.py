@@ -39,10 +39,11 @@ from types import ModuleType
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, calls_in, gradient_clears, optimizer_of_loss, steps
+from gradfix.autograd.trace_queries import backwards, calls_in, gradient_clears, steps
 from gradfix.core.codemod import Claim, Codemod, Effect, Finding, Fix, Way
 from gradfix.core.span import Span
 from gradfix.rules.edits import note, stepped, within_file
+from gradfix.rules.intent.purpose import meant_for
 from gradfix.rules.phases import swap_phases
 
 
@@ -101,7 +102,7 @@ def _adversarial_iteration(run: Run, pair: list[Step]) -> AdversarialIteration |
     inside = [b for b in backwards(run) if b.loops[: len(pair[0].loops)] == pair[0].loops]
     losses: dict[Step, list[Backward]] = {step: [] for step in pair}
     for event in inside:
-        mine = next((step for step in pair if optimizer_of_loss(run, event) is step.optimizer), None)
+        mine = next((step for step in pair if meant_for(run, event) is step.optimizer), None)
         if mine is None or event.failure is not None or not event.certain or event.loops != mine.loops:
             return None
         losses[mine].append(event)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node
 from gradfix.autograd.model_ledger import SCALES, operation
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, calls_in, optimizer_of_loss
+from gradfix.autograd.trace_queries import backwards, calls_in
 from gradfix.autograd.values import Tensor, Value, tensors_in
+from gradfix.rules.intent.purpose import meant_for
 
 DISTANCES = frozenset(
     """binary.Sub sub mse_loss smooth_l1_loss huber_loss l1_loss nn.MSELoss nn.SmoothL1Loss nn.HuberLoss
@@ -72,7 +73,7 @@ class TrainedTarget:
 
 def trained_target(run: Run, event: Backward) -> TrainedTarget | None:
     """The target that a loss trains, beside its prediction or instead of it."""
-    mine = optimizer_of_loss(run, event)
+    mine = meant_for(run, event)
     if mine is None or not event.certain or not event.accumulates or event.failure is not None:
         return None
     own = set(mine.owned())
@@ -106,14 +107,14 @@ def bootstrapped(one: TrainedTarget) -> bool:
     """
     if one.detached is not None:
         return True
-    mine = optimizer_of_loss(one.run, one.backward)
+    mine = meant_for(one.run, one.backward)
     if any(operation(node) in CHOOSING for node in one.backward.visited):
         return True
     return any(
         operation(node) in OF_A_DISTRIBUTION
         or (node.call is not None and node.call.module is one.call.module)
         for other in backwards(one.run)
-        if other.certain and optimizer_of_loss(one.run, other) is not mine
+        if other.certain and meant_for(one.run, other) is not mine
         for node in other.visited
     ) or any(operation(node) in OF_A_DISTRIBUTION for node in one.backward.visited)
 

@@ -40,7 +40,7 @@ class Session:
         self.board = Switchboard()
         setattr(builtins, NAME, self.board.value)
         paths = [ROOT / "codemods", ROOT / "gradfix" / "rules"]
-        modules = sorted(p for folder in paths for p in folder.glob("*.py") if p.stem not in NOT_CODEMODS)
+        modules = sorted(p for folder in paths for p in folder.rglob("*.py") if p.stem not in NOT_CODEMODS)
         get_code = SourceFileLoader.get_code
 
         def instrumented(loader: SourceFileLoader, name: str) -> CodeType | None:
@@ -57,9 +57,8 @@ class Session:
         assert isinstance(prepared, Options)
         self.options = prepared
         loaded = [codemod.module() for codemod in prepared.catalog.codemods]
-        loaded += [
-            importlib.import_module(f"gradfix.rules.{p.stem}") for p in modules if p.parent != paths[0]
-        ]
+        within = (p.relative_to(ROOT).with_suffix("").parts for p in modules if p.parent != paths[0])
+        loaded += [importlib.import_module(".".join(parts)) for parts in within]
         held = [value for module in loaded for value in vars(module).values()]
         self._memories = [value.cache_clear for value in held if hasattr(value, "cache_clear")]
         self._versions: dict[Hashable, Any] = {}
@@ -105,6 +104,8 @@ class Session:
                     self.board.decisive = set()
                     for clear in self._memories:
                         clear()
+                    for run in (run for entry in program.entry_points for run in entry.runs):
+                        run.index = None  # It has the answers about single events.
                     try:
                         result = list(codemod.module().find(program))
                         if self.board.out not in self.board.decisive:

@@ -18,7 +18,7 @@ SAMPLE = {
     "dropped_detach": 5,
     "replaced_layer": 4,
     "scheduler_before_optimizer": 3,
-    "stepped_twice": 6,
+    "stepped_twice": 5,
     "undivided_accumulation": 4,
 }
 """By codemod, how many of its guards none of its own programs needs. These numbers may only fall."""

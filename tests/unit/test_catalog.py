@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fakes import ROOT, gradfix, standard_codemods, write_codemod
 
-from gradfix.core.codemod import LEAVE, Codemod
+from gradfix.core.codemod import LEAVE, Clause, Codemod
 from gradfix.rules import catalog
 
 
@@ -132,6 +132,12 @@ def test_an_installed_package_offers_codemods_by_entry_points(installed: Path) -
     assert b"ModuleNotFoundError" in done.stderr
     assert b"Traceback" not in done.stderr
     assert done.returncode == 2
+
+
+def test_each_names_the_clause_that_its_mistake_breaks() -> None:
+    named = {codemod.name: codemod.clause for codemod in catalog.load().codemods}
+    assert not [name for name, clause in named.items() if clause is None]
+    assert set(named.values()) == set(Clause)  # None of them is mentioned for nothing.
 
 
 def test_each_is_explained_in_short_by_an_example_and_by_what_is_no_mistake() -> None:

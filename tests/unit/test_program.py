@@ -12,9 +12,9 @@ import pytest
 from gradfix.autograd.graph import Backward
 from gradfix.autograd.program import BUDGET, MANY_CALLS, Program, analyze
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import has_uncleared_step
 from gradfix.core.span import Span
 from gradfix.rules import catalog
+from gradfix.rules.clauses import has_uncleared_step
 
 NETWORK = """\
 import torch

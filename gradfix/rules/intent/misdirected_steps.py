@@ -44,19 +44,15 @@ class Misdirected:
 
     def clearings(self) -> Iterator[ZeroGrad]:
         """Where optimizers clear their gradients for this loss, since the step before."""
-        for zero in between(gradient_clears(self.run), self._since(), self.step.serial):
-            if zero.loops == self.step.loops and isinstance(zero.target, Optimizer):
-                yield zero
+        return (zero for zero in self._clearings() if isinstance(zero.target, Optimizer))
+
+    def _clearings(self) -> Iterator[ZeroGrad]:
+        found = between(gradient_clears(self.run), self._since(), self.step.serial)
+        return (zero for zero in found if zero.loops == self.step.loops)
 
     def cleared_for_it(self) -> bool:
         """Whether the gradients of the one that should step are cleared for the loss, and not this one's."""
-        path = self.step.loops
-        cleared = {
-            leaf
-            for zero in between(gradient_clears(self.run), self._since(), self.step.serial)
-            if zero.loops == path
-            for leaf in zero.leaves
-        }
+        cleared = {leaf for zero in self._clearings() for leaf in zero.leaves}
         return cleared >= set(self.meant.owned()) and cleared.isdisjoint(self.step.optimizer.owned())
 
     def _since(self) -> int:
