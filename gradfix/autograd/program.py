@@ -461,7 +461,9 @@ def deep_recursion() -> Iterator[None]:
 
 def _under_assumption(program: Program) -> Iterator[Program]:
     """The program once for each entry point that is not followed as it stands, but is in some worlds."""
-    followed = {site for entry in program.entry_points for run in entry.runs for site in _followed(run)}
+    followed = {
+        site for entry in program.entry_points for run in entry.runs for site in _followed(run, stepped=True)
+    }
     for entry in program.entry_points:
         met = {e.site for run in entry.runs for e in run.events if isinstance(e, Backward)}
         if met <= followed or entry.explore_in is None:
@@ -488,11 +490,14 @@ def _main_run(explore_in: Callable[..., EntryPoint], world: World) -> Run:
     return run
 
 
-def _followed(run: Run) -> Iterator[ast.AST]:
-    """The places of the backwards of a run whose effect on parameters is known."""
+def _followed(run: Run, stepped: bool = False) -> Iterator[ast.AST]:
+    """The places of the backwards of a run whose effect on parameters is known.
+
+    If ``stepped``, it also has to be known which optimizer takes it.
+    """
     if run.unfinished or run.substituted:
         return
-    stepped = {
+    taken = {
         backward
         for event in run.events
         if isinstance(event, Step) and not event.optimizer.external
@@ -501,7 +506,7 @@ def _followed(run: Run) -> Iterator[ast.AST]:
     }
     for event in run.events:
         if isinstance(event, Backward) and is_followed(event):
-            if event.failure is not None or event in stepped or not event.accumulates:
+            if not stepped or event.failure is not None or event in taken or not event.accumulates:
                 yield event.site
 
 

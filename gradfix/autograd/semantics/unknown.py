@@ -350,7 +350,10 @@ def _parameters(run: Run, value: Unknown, call: Call) -> Value | None:
     if not call.keywords.keys() <= {"recurse", "prefix"}:
         return None
     run.mutations += 1
-    value.node, value.requires = None, False  # It is a network, and no tensor.
+    holder: Unknown | None = value
+    while holder is not None:
+        holder.node, holder.requires = None, False  # It is a network, or holds one, and is no tensor.
+        holder = holder.parent
     found = ParameterIterable(
         [value.parameter_block(call.site)], True, call.name == "named_parameters", call.site
     )
@@ -394,6 +397,8 @@ def _detach(run: Run, value: Unknown, call: Call) -> Value:
     if value.node is not None:
         run.detached.append((run.next_serial(), value.node, call.site))
     cut = Tensor(None, False, value.storage)
+    if run.symbols is not None and value.node is not None:
+        cut.detached_from = value.node, call.site
     cut.lost = run.graph_end(value, call.site)
     return cut
 
