@@ -209,7 +209,7 @@ def _left_over(run: Run, step: Step) -> Stray | None:
                 continue
             if before.doubtful or event not in before.consumed.get(leaf, ()):
                 continue
-            own = next((one for one in sure if before.serial < one.serial < step.serial), None)
+            own = next((one for one in sure if one.serial > before.serial), None)
             if own is not None and not run.grad_read_between(event.serial, step.serial):
                 return Stray(run, step, event, before.optimizer, own)
     return None
