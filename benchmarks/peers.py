@@ -86,7 +86,8 @@ class Peer:
 def _gradfix(_environment: Path, folder: Path, _programs: Sequence[Path]) -> Iterable[Report]:
     command = [sys.executable, "-m", "gradfix", "check", "--no-cache", "--output-format", "json", str(folder)]
     for found in json.loads(_output(command, ROOT)):
-        yield Report(Path(found["filename"]), found["location"]["row"])
+        if found["training_steps"] is None:  # The last element counts what was followed, and is no finding.
+            yield Report(Path(found["filename"]), found["location"]["row"])
 
 
 PREFLIGHT_OTHER = frozenset({"TG004", "TG007", "TG008", "TG010", "TG012", "TG013"})

@@ -48,7 +48,7 @@ from gradfix.autograd.graph import Backward, Leaf, LoopContext, Node, Storage, r
 from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, earlier_iteration
+from gradfix.autograd.trace_queries import backwards, detached_code, earlier_iteration
 from gradfix.autograd.values import Sequence, Tensor, Unknown, Value, graphs_in, tensors_in
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
 from gradfix.core.span import Span
@@ -152,7 +152,7 @@ def _finding(program: Program, carried: Carried) -> Finding:
     names = ", ".join(f"`{name}`" for name in carried.values)
     notes = []
     for node, edge in failure.route:
-        if edge is not None and _current(node, event) and not _current(edge.node, event):
+        if edge is not None and not _current(edge.node, event):
             place = edge.operand if edge.operand is not None else node.site
             notes.append(note(place, "the state of the previous iteration, which still has its graph"))
             break
@@ -299,11 +299,7 @@ def _fixes(program: Program, carried: Carried) -> Iterator[Fix]:
         claim = Claim("E2", line(carried.event.site), (), losses="rerouted")
     # Another loop that keeps its graphs is another matter.
     within = [b for b in backwards(carried.run) if any(loop is carried.loop for loop, _ in b.loops)]
-    retain = [
-        e
-        for site in dict.fromkeys(b.site for b in within if b.retain is True)
-        for e in drop_retain(next(b for b in within if b.site is site))
-    ]
+    retain = list(dict.fromkeys(edit for b in within for edit in drop_retain(b)))
     names = ", ".join(f"`{name}`" for name in carried.values)
     for detach in (_at_assignment(program, carried), _at_start(program, carried), _at_end(program, carried)):
         if not detach:
@@ -376,8 +372,8 @@ def _inside_method(program: Program, carried: Carried) -> Edit | None:
     if len(carried.values) != 1 or home is program.function(carried.loop):
         return None
     ((name, value),) = carried.values.items()
-    for node, edge in carried.event.failure.route:
-        if edge is None or not _current(node, carried.event) or _current(edge.node, carried.event):
+    for _, edge in carried.event.failure.route:
+        if edge is None or _current(edge.node, carried.event):
             continue
         place = edge.operand
         if not isinstance(place, ast.Attribute) or program.function(place) is not home:
@@ -461,16 +457,9 @@ def _is_number(value: Value | None) -> bool:
 
 
 def _detached(name: str, value: Value) -> str | None:
-    if isinstance(value, Tensor):
-        return f"{name}.detach()"
-    if isinstance(value, Sequence) and value.kind in ("list", "tuple") and value.items and not value.open:
-        if all(isinstance(i, Tensor) for i in value.items):
-            inner = f"s.detach() for s in {name}"
-            return f"[{inner}]" if value.kind == "list" else f"tuple({inner})"
-        if all(isinstance(i, Sequence) and _detached("s", i) for i in value.items):
-            inner = f"{_detached('s', value.items[0])} for s in {name}"
-            return f"[{inner}]" if value.kind == "list" else f"tuple({inner})"
-    return None
+    if not isinstance(value, (Tensor, Sequence)) or (isinstance(value, Sequence) and value.open):
+        return None
+    return detached_code(name, ast.Name(name), value)
 
 
 def _first_use(program: Program, carried: Carried, body: list[ast.stmt]) -> ast.stmt:

@@ -64,7 +64,7 @@ from gradfix.core.codemod import (
 from gradfix.core.segments import call_method
 from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
-from gradfix.rules.edits import insert, line, note, requires_grad_call, shown, within_file
+from gradfix.rules.edits import insert, line, note, requires_grad_call, shown, with_parts, within_file
 
 SAME_TYPE = ("to", "double", "half", "bfloat16", "type", "contiguous")
 """What gives the very tensor where it has that type already."""
@@ -243,8 +243,8 @@ def _copied(program: Program, call: ast.Call, moved: ast.Call, backward: Backwar
     what = shown(program, moved)
     plain = _without_asking(program, call)
     fixes = []
-    if plain is not None and program.segment(moved).count(program.segment(call)) == 1:
-        text = program.segment(moved).replace(program.segment(call), plain)
+    if plain is not None:
+        text = with_parts(program, moved, {call: plain})
         edit = ReplaceExpression(Span.of(moved), f"{text}.requires_grad_()")
         fixes.append(Fix("call `requires_grad_()` after the move to the device", Effect.PRESERVES, (edit,)))
     return Finding(
@@ -378,10 +378,10 @@ def _made_leaf(program: Program, event: NonLeaf, made: ast.Assign) -> Iterator[F
     call = requires_grad_call(leaves[0]) if len(leaves) == 1 else None
     if call is None or call not in set(ast.walk(made.value)):
         return
-    whole, inner, plain = program.segment(made.value), program.segment(call), _without_asking(program, call)
-    if plain is None or whole.count(inner) != 1:
+    plain = _without_asking(program, call)
+    if plain is None:
         return
-    text = call_method(whole.replace(inner, plain), made.value, "requires_grad_")
+    text = call_method(with_parts(program, made.value, {call: plain}), made.value, "requires_grad_")
     edit = ReplaceExpression(Span.of(made.value), text)
     said = "can't optimize a non-leaf Tensor" if event.optimizer else "NoneType"
     words = f"make `{ast.unparse(made.targets[0])}` itself the leaf"

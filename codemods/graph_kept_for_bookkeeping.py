@@ -53,12 +53,13 @@ from gradfix.autograd.graph import Backward, Edge, LoopContext, Node, Stack, Sto
 from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, expanded_operands
+from gradfix.autograd.trace_queries import apart, backwards, expanded_operands
 from gradfix.autograd.values import Sequence, Tensor, Unknown
 from gradfix.core.codemod import Effect, Finding, Fix
 from gradfix.core.span import Span
 from gradfix.core.syntax import LOOPS
 from gradfix.rules.edits import detach_at, note, shown, targets_in
+from gradfix.rules.out_of_place import is_parameter
 
 SHORT = 8
 """A loop over so few numbers keeps so few graphs that nobody notices."""
@@ -278,12 +279,8 @@ def _goes_on(program: Program, node: Node) -> bool:
 
 def _loop(older: Node, node: Node) -> ast.AST | None:
     """The loop of which ``older`` belongs to an earlier iteration than ``node``, if there is one."""
-    for (mine, number), (its, before) in zip(node.loops, older.loops):
-        if mine is not its:
-            return None
-        if number != before:
-            return mine if before < number else None
-    return None
+    depth = apart(older.loops, node.loops)
+    return None if depth is None else node.loops[depth][0]
 
 
 def _is_short(loop: ast.AST) -> bool:
@@ -368,12 +365,8 @@ def _grows(program: Program, run: Run, stored: Stored) -> bool:
 
 def _apart(one: LoopContext, other: LoopContext) -> bool:
     """Whether these are two iterations of one loop, which is no short one."""
-    for (mine, first), (its, second) in zip(one, other):
-        if mine is not its:
-            return False
-        if first != second:
-            return not _is_short(mine)
-    return False
+    depth = apart(one, other)
+    return depth is not None and not _is_short(one[depth][0])
 
 
 def _for_a_backward(program: Program, run: Run, stored: Stored, expression: ast.expr, node: Node) -> bool:
@@ -428,7 +421,7 @@ def _in_file(program: Program, run: Run, expression: ast.expr, node: Node, stack
     """
     while stack:
         call, given = stack[-1]
-        if expression.lineno > 0 and not _is_parameter(program, expression):
+        if expression.lineno > 0 and not is_parameter(program, expression):
             return expression
         if any(call in event.calls for event in backwards(run)):
             break  # It differentiates what it is handed.
@@ -441,15 +434,6 @@ def _in_file(program: Program, run: Run, expression: ast.expr, node: Node, stack
             return None
         expression, stack = handed[0], stack[:-1]
     return expression if expression.lineno > 0 else None
-
-
-def _is_parameter(program: Program, expression: ast.expr) -> bool:
-    """Whether this is a parameter of the function that it stands in."""
-    function = program.function(expression)
-    if not isinstance(expression, ast.Name) or not isinstance(function, ast.FunctionDef):
-        return False
-    spec = function.args
-    return expression.id in {a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
 
 
 def _is_tensor(program: Program, run: Run, expression: ast.expr, node: Node) -> bool:

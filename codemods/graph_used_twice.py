@@ -75,7 +75,7 @@ from gradfix.autograd.trace_queries import (
 )
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveStatement, ReplaceExpression
-from gradfix.core.intent import uncertain_pair
+from gradfix.core.intent import uncertain_pairs
 from gradfix.core.segments import call_method, enclosed
 from gradfix.core.span import Span
 from gradfix.rules.diagnosis import Diagnosis, diagnose
@@ -234,18 +234,15 @@ def _doubt(run: Run, group: list[Backward]) -> tuple[Backward | None, Backward] 
 
     The first is the one that most likely was to take as a constant what the other one trains.
     """
-    ledger = ledger_of(run, group, steps(run))
-    for second in ledger.calls:
-        for first in ledger.calls[: second.index]:
-            found = uncertain_pair(ledger, first, second)
-            if found is not None:
-                pair = group[first.index], group[second.index]
-                if found.leaking is not None:
-                    return pair if found.leaking is first else pair[::-1]
-                if any(_constant_there(*each) for each in (pair, pair[::-1])):
-                    return pair if _constant_there(*pair) else pair[::-1]
-                return None, group[second.index]
-    return None
+    found = next(uncertain_pairs(ledger_of(run, group, steps(run))), None)
+    if found is None:
+        return None
+    pair = group[found.first.index], group[found.second.index]
+    if found.leaking is not None:
+        return pair if found.leaking is found.first else pair[::-1]
+    if any(_constant_there(*each) for each in (pair, pair[::-1])):
+        return pair if _constant_there(*pair) else pair[::-1]
+    return None, pair[1]
 
 
 def _constant_there(leaking: Backward, other: Backward) -> bool:

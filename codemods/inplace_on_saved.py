@@ -64,7 +64,7 @@ from gradfix.core.span import Span
 from gradfix.core.syntax import last_name
 from gradfix.rules.diagnosis import Diagnosis, diagnose
 from gradfix.rules.edits import insert, line, note, receiver, shown, within_file
-from gradfix.rules.out_of_place import bound_anew, out_of_place, renamed
+from gradfix.rules.out_of_place import bound_anew, out_of_place, read_again, renamed
 
 VIEWS = frozenset(
     """view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze t transpose permute movedim
@@ -296,7 +296,7 @@ def _unread(program: Program, call: ast.Call, operand: ast.expr | None, overwrit
     if _reads(statement, name) > 1 or not _alone(program, statement, name, overwriters):
         return False
     rebound = isinstance(statement, ast.Assign) and any(_binds(t, name) for t in statement.targets)
-    return rebound or not _read_later(program, statement, name)
+    return rebound or not read_again(program, statement, name)
 
 
 def _source(program: Program, node: ast.expr | None, overwriters: set[ast.AST]) -> ast.expr | None:
@@ -329,35 +329,6 @@ def _reads(node: ast.AST, name: str) -> int:
 
 def _binds(target: ast.expr, name: str) -> bool:
     return isinstance(target, ast.Name) and target.id == name
-
-
-def _read_later(program: Program, statement: ast.stmt, name: str) -> bool:
-    """Whether a variable may be read after a statement, before it is bound again."""
-    at: ast.AST = statement
-    for outer in program.ancestors(statement):
-        block = program.suite_around(at) if isinstance(at, ast.stmt) else []
-        place = block.index(at) if at in block else 0
-        following = block[place + 1 :]
-        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
-            following = [*following, *block[:place]]  # in the next iteration
-            if isinstance(outer, ast.While) and _reads(outer.test, name):
-                return True
-        for other in following:
-            if _reads(other, name):
-                return True
-            if isinstance(other, ast.Assign) and any(_binds(target, name) for target in other.targets):
-                return False
-        if isinstance(outer, (ast.Try, ast.Match)) and _reads(outer, name) > _reads(at, name):
-            return True
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
-            # What is defined in here may be called at any time.
-            return any(
-                _reads(inner, name) and not any(isinstance(n, ast.arg) and n.arg == name for n in walk(inner))
-                for inner in walk(outer)
-                if inner is not outer and isinstance(inner, (ast.FunctionDef, ast.Lambda))
-            )
-        at = outer
-    return True
 
 
 def _alone(program: Program, statement: ast.stmt, name: str, overwriters: set[ast.AST]) -> bool:

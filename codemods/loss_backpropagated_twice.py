@@ -102,9 +102,7 @@ def _consumed_twice(run: Run, event: Backward) -> Twice | None:
     taken = steps(run)
     for one in ledger_of(run, calls, taken).doubled():
         if one.calls[0] is not one.calls[-1]:
-            step = next(
-                s for s, entered in zip(taken, ledger_of(run, calls, taken).steps) if entered == one.step
-            )
+            step = taken[one.step]
             # Whoever looks at gradients in between may change them.
             first = calls[one.calls[0].index]
             looked_at = run.grad_read_between(first.serial, step.serial)

@@ -73,8 +73,6 @@ from gradfix.rules.edits import (
     constructed,
     insert,
     move,
-    names_bound,
-    names_read,
     note,
     receiver,
     shown,
@@ -82,6 +80,7 @@ from gradfix.rules.edits import (
     with_lone_condition,
     within_file,
 )
+from gradfix.rules.moving import may_pass
 
 When = Literal["before", "after", "scaled"]
 Held = dict[Leaf, dict[Backward, bool]]
@@ -434,11 +433,7 @@ def _may_move(program: Program, unit: ast.stmt, anchor: ast.stmt) -> bool:
         and (first.end_lineno or 0) < node.lineno <= last.lineno
         and not isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try))
     ]
-    mine, bound = names_read(unit), names_bound(unit)
-    return all(
-        mine.isdisjoint(names_bound(node)) and bound.isdisjoint(names_read(node) | names_bound(node))
-        for node in passed
-    )
+    return may_pass(unit, passed)
 
 
 def _loop(program: Program, statement: ast.stmt) -> ast.AST | None:

@@ -43,7 +43,8 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, of_kind
 from gradfix.core.codemod import Claim, Effect, Finding, Fix
 from gradfix.core.span import Span
-from gradfix.rules.edits import move, names_bound, names_read, note, shown, stepped, within_file
+from gradfix.rules.edits import move, note, shown, stepped, within_file
+from gradfix.rules.moving import may_pass
 
 
 @dataclass(eq=False)
@@ -102,9 +103,7 @@ def _fixes(program: Program, orphan: Orphan) -> tuple[Fix, ...]:
     block = program.suite_around(made)
     if statement not in block:
         return ()
-    passed = block[block.index(made) : block.index(statement)]
-    bound = {name for other in passed for name in names_bound(other)}
-    if not bound.isdisjoint(names_read(statement)):
+    if not may_pass(statement, block[block.index(made) : block.index(statement)]):
         return ()
     edit = move(statement, made, "before")
     words = "put the layer in before the optimizer is created"

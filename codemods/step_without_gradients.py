@@ -84,6 +84,7 @@ from gradfix.autograd.trace_queries import (
 )
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note, ReplaceExpression
 from gradfix.core.span import Span
+from gradfix.core.syntax import undetached
 from gradfix.rules.clauses import KEPT, breaches, step_before
 from gradfix.rules.edits import (
     constructed_beside,
@@ -464,9 +465,9 @@ def _fixes(program: Program, idle: Idle) -> tuple[Fix, ...]:
     if len(idle.cuts) != 1 or not idle.alone or idle.loss is None:
         return ()
     (cut,) = idle.cuts
-    assert isinstance(cut.func, ast.Attribute)
-    if cut.lineno <= 0 or cut.args or cut.keywords or cut.func.attr != "detach":
+    kept = undetached(cut)
+    if cut.lineno <= 0 or kept is None:
         return ()
-    edit = ReplaceExpression(Span.of(cut), program.segment(cut.func.value))
-    words = f"use `{shown(program, cut.func.value)}` without `detach()`"
+    edit = ReplaceExpression(Span.of(cut), program.segment(kept))
+    words = f"use `{shown(program, kept)}` without `detach()`"
     return within_file([Fix(words, Effect.REPAIRS, (edit,), Claim(unchanged=(), losses="rerouted"))])

@@ -126,6 +126,7 @@ def of_configuration() -> Schema:
     """The schema of the table ``[tool.gradfix]``."""
     keys = [item for item in dataclasses.fields(configuration.Settings) if item.metadata.get("key", True)]
     whole = table(configuration.Settings, {item.name: _of_default(item.default) for item in keys})
+    whole["properties"]["min-coverage"] |= {"minimum": 0, "maximum": 100}
     verify = {item.name: _of_kind(item.name) for item in dataclasses.fields(configuration.Verification)}
     of_bot = {item.name: _of_bot(item) for item in dataclasses.fields(bot.BotConfig)}
     verify["command"]["description"] = _COMMAND
@@ -159,7 +160,7 @@ def _of_default(default: object) -> Schema:
     if isinstance(default, bool):
         return {"type": "boolean", "default": default}
     if isinstance(default, int):
-        return {"type": "integer", "exclusiveMinimum": 0, "default": default}
+        return {"type": "integer", **({"exclusiveMinimum": 0} if default else {}), "default": default}
     if isinstance(default, Severity):
         return {"enum": [str(one) for one in Severity], "default": str(default)}
     return {"type": "string", "default": default}

@@ -255,6 +255,7 @@ def move_by_hand(run: Run, leaves: Iterable[Leaf], site: ast.AST) -> None:
                 consumed[leaf] = {b: (one.certain, b.serial < before) for b, one in leaf.grad.items()}
     if consumed:
         event = ManualStep(run.site_in_file(site), run.loops, run.next_serial(), consumed)
+        event.calls = tuple(site for site, _ in run.stack)
         moved.update(dict.fromkeys(consumed, event.serial))
         run.events.append(event)
 

@@ -252,6 +252,12 @@ def parse(path: str) -> LocalModule | None:
     return module
 
 
+def place_of(line: int) -> tuple[str, int] | None:
+    """The file and the line in it of what has this line in the tree of an imported module."""
+    module = _numbered.get(-(line // RANGE))
+    return None if module is None else (module.path, line % RANGE)
+
+
 def joined(run: Run, definition: ast.AST) -> None:
     """Take in the lines of the module that a function stands in, before it is run.
 

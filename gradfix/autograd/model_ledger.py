@@ -7,15 +7,43 @@ backward that raises is entered as if its graph had been kept: what it was meant
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
-from gradfix.autograd.graph import Backward, Leaf, Node, Step
+from gradfix.autograd.graph import (
+    Backward,
+    Clip,
+    Event,
+    Leaf,
+    Node,
+    OptimizerState,
+    SchedulerStep,
+    Step,
+    Unscale,
+    ZeroGrad,
+    begins_in_unseen_code,
+)
 from gradfix.autograd.run import Run
-from gradfix.core.ledger import BackwardCall, GradientFlow, Ledger, Parameter, Parameters, Term
+from gradfix.autograd.trace_queries import touched
+from gradfix.core.ledger import (
+    BackwardCall,
+    Calls,
+    Clearing,
+    GradientFlow,
+    Happened,
+    Kind,
+    Ledger,
+    Parameter,
+    Parameters,
+    Term,
+    Versions,
+)
 from gradfix.core.ledger import OptimizerStep as Consumed
 
 SUMS = ("binary.Add", "binary.Sub", "augmented.Add", "augmented.Sub", "add", "sub", "stack", "cat", "neg")
+DIFFERENCES = ("binary.Sub", "augmented.Sub", "sub")
 SCALES = (
     "binary.Mult",
     "binary.Div",
@@ -34,54 +62,136 @@ OVERLOADS = frozenset(
 
 
 def ledger_of(run: Run, events: Iterable[Backward], steps: Iterable[Step]) -> Ledger:
-    """What some backwards of a run gave, and which of some steps consumed it for certain."""
+    """What some backwards of a run gave, and what some steps and all clearings certainly do with it."""
     numbers = {event: index for index, event in enumerate(events)}
     owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
-    taken = list(steps)
-    moved: dict[Parameter, list[int]] = {}
+    taken = {step: index for index, step in enumerate(steps)}
+    moves: dict[Leaf, list[int]] = {}
     for step in taken:
         for leaf in step.consumed:
-            moved.setdefault(leaf, []).append(step.serial)
-    calls = tuple(_call(event, index, owned, moved) for event, index in numbers.items())
-    step_numbers: Counter[object] = Counter()
+            moves.setdefault(leaf, []).append(step.serial)
+    calls = tuple(_call(run, event, index, owned, moves) for event, index in numbers.items())
+    turns: Counter[object] = Counter()
     optimizers = {one.state: index for index, one in enumerate(run.optimizers)}
     entered = []
     for step in taken:
-        consumed: dict[Parameter, tuple[int, ...]] = {
-            leaf: tuple(numbers[event] for event, (sure, _) in held.items() if sure and event in numbers)
-            for leaf, held in step.consumed.items()
+        held = {
+            leaf: [event for event, (sure, _) in by.items() if sure] for leaf, by in step.consumed.items()
         }
         index = optimizers.setdefault(step.optimizer, len(optimizers))
-        entered.append(Consumed(index, step_numbers[index], consumed))
-        step_numbers[index] += 1
-    return Ledger(calls, tuple(entered))
+        entered.append(Consumed(index, turns[index], _numbered(held, numbers)))
+        turns[index] += 1
+    clearings = [event for event in run.events if isinstance(event, ZeroGrad)]
+    known: dict[Event, int] = {}
+    for some in (numbers, taken, clearings):
+        known.update(zip(some, itertools.count()))
+    return Ledger(
+        _connected(calls, numbers),
+        tuple(entered),
+        tuple(Clearing(_numbered(event.dropped, numbers)) for event in clearings),
+        tuple(_order(run, known, optimizers)),
+        _lent(run, taken),
+    )
+
+
+def _numbered(held: Mapping[Leaf, Iterable[Backward]], numbers: Mapping[Backward, int]) -> Calls:
+    """By parameter, the numbers of the backwards whose gradients it holds."""
+    return {leaf: tuple(numbers[event] for event in by if event in numbers) for leaf, by in held.items()}
+
+
+KINDS: dict[type[Event], Kind] = {
+    Backward: "backward",
+    Step: "step",
+    ZeroGrad: "clearing",
+    Clip: "clipping",
+    Unscale: "unscaling",
+    SchedulerStep: "schedule",
+}
+
+
+def _order(
+    run: Run, numbers: Mapping[Event, int], optimizers: Mapping[OptimizerState, int]
+) -> Iterator[Happened]:
+    """What happens in a run."""
+    for event in run.events:
+        kind = KINDS.get(type(event))
+        if kind is None:
+            continue
+        if event in numbers:
+            yield Happened(kind, numbers[event])
+        elif isinstance(event, Clip):
+            clipped = {leaf for leaf, held in event.held.items() if held}
+            owners = (index for state, index in optimizers.items() if not clipped.isdisjoint(state.owned()))
+            if clipped:
+                yield Happened(kind, min(owners, default=-1))
+        elif isinstance(event, (Unscale, SchedulerStep)):
+            yield Happened(kind, optimizers.get(event.optimizer, -1))
+
+
+def _lent(run: Run, steps: Iterable[Step]) -> Parameters:
+    """Parameters of which the model cannot tell for certain what becomes of their gradients."""
+    doubted: set[Leaf] = set()
+    for step in steps:
+        doubted.update(leaf for leaf, by in step.consumed.items() if not all(sure for sure, _ in by.values()))
+        if step.doubtful or not step.optimizer.groups_known:
+            doubted.update(step.consumed, step.without_gradient)
+    owned = (leaf for optimizer in run.optimizers for leaf in optimizer.state.owned())
+    return frozenset(touched(run) | doubted | {leaf for leaf in owned if leaf.unknown_grad})
+
+
+def _connected(calls: Iterable[BackwardCall], numbers: Iterable[Backward]) -> tuple[BackwardCall, ...]:
+    """Calls, each with the earlier ones that have gone through a part of its graph that saves anything."""
+    through: dict[Node, list[int]] = {}
+    found = []
+    for call, event in zip(calls, numbers):
+        kept = [node for node, sure in event.visited.items() if sure and node.raises_when_freed]
+        again = frozenset(earlier for node in kept for earlier in through.get(node, ()))
+        for node in kept:
+            through.setdefault(node, []).append(call.index)
+        found.append(replace(call, again=again))
+    return tuple(found)
 
 
 def _call(
-    event: Backward, index: int, owned: set[Leaf], moved: Mapping[Parameter, list[int]]
+    run: Run, event: Backward, index: int, owned: set[Leaf], moves: Mapping[Leaf, list[int]]
 ) -> BackwardCall:
     """What one backward goes through; parameters that no optimizer owns count as data.
 
-    By leaf, ``moved`` holds when a step has moved it, in order.
+    By leaf, ``moves`` holds when a step has moved it, in order.
     """
-    using = {node: used for node in event.visited if (used := _leaves(node, owned))}
+    # What is frozen later was not frozen then.
+    given = owned & event.reached.keys()
+    using = {
+        node: used
+        for node in event.visited
+        if (used := frozenset[Parameter](leaf for leaf, _, _ in node.leaves if leaf in given))
+    }
     # What is used is older than what uses it.
     layers = sorted(using, key=lambda node: node.serial, reverse=True)
     number = {node: index for index, node in enumerate(layers)}
     behind = [frozenset(number[n] for n in _reached([node]) - {node} if n in number) for node in layers]
     flow = GradientFlow([using[node] for node in layers], behind)
     terms = []
-    for node, count in terms_of(event).items():
-        first = [number[one] for one in _first(node, using)]
-        direct = frozenset[Parameter]().union(*(flow.layers[layer] for layer in first))
-        terms.append(Term(node.serial, count, flow.reached(first), direct))
-    stale = frozenset(
-        leaf
-        for node, used in using.items()
-        for leaf in used
-        if any(node.serial < serial < event.serial for serial in moved.get(leaf, ()))
-    )
-    return BackwardCall(index, "", tuple(terms), flow, stale=stale)
+    for node, multiples in terms_of(event).items():
+        come_first = [number[one] for one in _first(node, using)]
+        direct = frozenset[Parameter]().union(*(flow.layers[layer] for layer in come_first))
+        scale = next(iter(multiples)) if len(multiples) == 1 else None
+        count = sum(multiples.values())
+        terms.append(Term(node.serial, count, flow.reached(come_first), direct, scale=scale))
+    # The oldest use comes last.
+    first_use = {leaf: node.serial for node in layers for leaf in using[node]}
+    # A network that cannot be seen may have kept a graph from an earlier call.
+    hidden = {leaf for node in layers if node.opaque for leaf in using[node]}
+    gives: dict[Parameter, Versions] = {}
+    for leaf in event.reached:
+        at = moves.get(leaf, [])
+        forward = None if leaf in hidden else bisect_left(at, first_use.get(leaf, event.serial))
+        gives[leaf] = Versions(forward, bisect_left(at, event.serial))
+    unseen = not event.visited or any(node.raises_when_freed is None for node in event.visited)
+    sure = event.certain and not run.substituted and not any(map(begins_in_unseen_code, event.visited))
+    unsure = frozenset(leaf for leaf, certain in event.reached.items() if not (sure and certain))
+    followed = sure and not unseen and all(event.visited.values())
+    return BackwardCall(index, "", tuple(terms), flow, gives=gives, unsure=unsure, followed=followed)
 
 
 Factor = tuple[float, frozenset[tuple[object, int]]]
@@ -89,11 +199,11 @@ Factor = tuple[float, frozenset[tuple[object, int]]]
 ONE: Factor = (1.0, frozenset())
 
 
-def terms_of(event: Backward) -> dict[Node, int]:
-    """The terms of the loss that a backward differentiates, each with how often it is added or subtracted."""
-    found: Counter[Node] = Counter()
-    for (node, _), count in multiples_of(event).items():
-        found[node] += count
+def terms_of(event: Backward) -> dict[Node, dict[Factor, int]]:
+    """The terms of the loss that a backward differentiates: how often each is added, by its factor."""
+    found: dict[Node, dict[Factor, int]] = {}
+    for (node, factor), count in multiples_of(event).items():
+        found.setdefault(node, {})[factor] = count
     return found
 
 
@@ -113,9 +223,8 @@ def multiples_of(event: Backward) -> dict[tuple[Node, Factor], int]:
         node, factor = term
         count = counts.pop(term)
         below = _summands(node)
-        factor = _multiplied(factor, node) if below else factor
-        for one in below:
-            counts[one, factor] += count
+        for at, one in enumerate(below):
+            counts[one, _multiplied(factor, node, at)] += count
         if not below:
             found[term] += count
     return found
@@ -159,12 +268,18 @@ def sums_in(event: Backward) -> dict[Node, None]:
     return found
 
 
-def _multiplied(factor: Factor, by: Node) -> Factor:
-    """A factor, multiplied by that of a node that scales its operand."""
+def _multiplied(factor: Factor, by: Node, at: int) -> Factor:
+    """A factor, multiplied by that of a node that scales its operands, for one of these."""
     number, others = factor
-    if operation(by) == "neg":
+    computes = operation(by)
+    if computes == "neg":
         return -number, others
-    if operation(by) not in SCALES or by.graphless_operand is None:
+    if computes in DIFFERENCES:
+        minuend = at == 0 and (by.graphless_operand is None or by.graphless_operand[0] == 1)
+        return number if minuend else -number, others
+    if computes == "mean":
+        return number, others | {(("mean", len(by.edges[0].node.edges)), 1)}
+    if computes not in SCALES or by.graphless_operand is None:
         return factor
     power = -1 if operation(by).lower().endswith("div") else 1
     value = getattr(by.graphless_operand[1], "value", None)
@@ -209,8 +324,8 @@ def in_common(events: Collection[Backward], *, weighed: bool = True) -> dict[Has
     """
     found: dict[Hashable, list[Backward]] = {}
     for event in events:
-        terms: Collection[tuple[Hashable, int]] = (terms_of if weighed else multiples_of)(event).items()
-        for term, count in terms:
+        for (node, factor), count in multiples_of(event).items():
+            term = node if weighed else (node, factor)
             found.setdefault(term, []).extend(itertools.repeat(event, count))
     return {term: those for term, those in found.items() if len(those) > 1}
 
@@ -241,7 +356,3 @@ def _first(start: Node, using: Collection[Node]) -> set[Node]:
                 seen.add(edge.node)
                 waiting.append(edge.node)
     return found
-
-
-def _leaves(node: Node, owned: set[Leaf]) -> Parameters:
-    return frozenset(leaf for leaf, _, _ in node.leaves if leaf.requires is not False and leaf in owned)

@@ -25,6 +25,7 @@ from gradfix.autograd.graph import Backward, InPlaceChange, OptimizerState, Step
 from gradfix.autograd.imports import LocalModule
 from gradfix.autograd.interpreter.contexts import exhaust
 from gradfix.autograd.interpreter.loops import carried, values_by_path
+from gradfix.autograd.open_world import assume, is_followed
 from gradfix.autograd.parameters import set_mode
 from gradfix.autograd.relevance import FunctionDefinition, Relevance, backwards_in, children, suites, walk
 from gradfix.autograd.run import (
@@ -38,6 +39,7 @@ from gradfix.autograd.run import (
     Uncaught,
 )
 from gradfix.autograd.semantics.functions import MANY_CALLS, call_function, instantiate
+from gradfix.autograd.symbols import World
 from gradfix.autograd.values import (
     Class,
     Const,
@@ -112,6 +114,8 @@ class EntryPoint:
     """The run with all options at their defaults."""
     owner: str = ""
     """The class of the method that it calls, if it calls one."""
+    explore_in: Callable[..., EntryPoint] | None = None
+    """Explores it again, in the ``world`` that it is given."""
     covered_by_others: set[ast.AST] = field(default_factory=set)
     """Nodes that are reached from other entry points with more known about them: this one reports nothing
     there."""
@@ -129,7 +133,7 @@ class EntryPoint:
     def release(self) -> None:
         """Release all runs, when no codemod needs this entry point any more."""
         self.pending.clear()
-        self.with_default_options = None
+        self.with_default_options = self.explore_in = None
         for run in dict.fromkeys([*self.runs, *([self.default_run] if self.default_run is not None else [])]):
             run.release()
 
@@ -201,9 +205,9 @@ class EntryPoint:
         ):
             self.all_runs()
             seen += [(run, observe(run)) for run in self.runs[len(seen) :]]
-        if not any(observations for _, observations in seen) or any(
-            run.substituted or run.unfinished for run in self.runs
-        ):
+        if not any(observations for _, observations in seen) or main.unfinished:
+            return
+        if any(run.substituted for run in self.runs):
             return
         # What comes of a program in the end shows only if it gets there.
         if not raises and any(run.refused_write and not run.scenario.other for run in self.runs):
@@ -276,6 +280,9 @@ class Program:
         self.reported: list[str] = []
         """Messages about analyses that were cut off, with repetitions; pending runs may add more."""
         self.allowances: list[Allowance] = []
+        self.assumption = ""
+        """What its entry points assume of what they are handed, if this is a program under an assumption."""
+        self._under_assumption: list[Program] | None = None
         self._lines: Lines | None = None
         self._parents: dict[ast.AST, ast.AST] = {}
 
@@ -302,11 +309,24 @@ class Program:
             for entry, pending in held:
                 entry.pending = pending
 
+    def under_assumption(self) -> list[Program]:
+        """The same program once for each entry point that can only be followed under an assumption.
+
+        Each has that entry point alone, followed in every world that is admissible
+        (:mod:`gradfix.autograd.open_world`).
+        """
+        if self._under_assumption is None:
+            with deep_recursion():
+                self._under_assumption = list(_under_assumption(self))
+        return self._under_assumption
+
     def release(self) -> None:
         """Release all runs, when the program is not needed any more."""
         for entry in self.entry_points:
             entry.release()
         self.entry_points.clear()
+        for program in self._under_assumption or ():
+            program.release()
 
     def certain_observations(
         self,
@@ -423,13 +443,66 @@ def analyze(tree: ast.Module, text: str, path: Path, keys: Container[EntryPointK
     if not relevance.backwards and not relevance.trains_all_the_same():
         return program
     imports.begin(str(path))
+    with deep_recursion():
+        _fill(program, relevance, keys)
+    return program
+
+
+@contextlib.contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Allow the Python frames that a run may nest."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, RECURSION))
     try:
-        _fill(program, relevance, keys)
+        yield
     finally:
         sys.setrecursionlimit(limit)
-    return program
+
+
+def _under_assumption(program: Program) -> Iterator[Program]:
+    """The program once for each entry point that is not followed as it stands, but is in some worlds."""
+    followed = {site for entry in program.entry_points for run in entry.runs for site in _followed(run)}
+    for entry in program.entry_points:
+        met = {e.site for run in entry.runs for e in run.events if isinstance(e, Backward)}
+        if met <= followed or entry.explore_in is None:
+            continue
+        assumption = assume(partial(_main_run, entry.explore_in))
+        if assumption is None:
+            continue
+        first, *others = assumption.worlds
+        explored = entry.explore_in(world=first)
+        explored.owner, explored.covered_by_others = entry.owner, followed
+        explored.runs += [_main_run(entry.explore_in, world) for world in others]
+        explained = [set(_followed(run)) for run in explored.runs if run.scenario.main]
+        if set.intersection(*explained) - followed:
+            found = Program(program.tree, program.text, program.path)
+            found.assumption = assumption.text
+            found.entry_points = [explored]
+            yield found
+        else:
+            explored.release()
+
+
+def _main_run(explore_in: Callable[..., EntryPoint], world: World) -> Run:
+    (run,) = explore_in(world=world, alone=True).runs
+    return run
+
+
+def _followed(run: Run) -> Iterator[ast.AST]:
+    """The places of the backwards of a run whose effect on parameters is known."""
+    if run.unfinished or run.substituted:
+        return
+    stepped = {
+        backward
+        for event in run.events
+        if isinstance(event, Step) and not event.optimizer.external
+        for consumed in event.consumed.values()
+        for backward in consumed
+    }
+    for event in run.events:
+        if isinstance(event, Backward) and is_followed(event):
+            if event.failure is not None or event in stepped or not event.accumulates:
+                yield event.site
 
 
 def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey] | None) -> None:
@@ -633,14 +706,19 @@ def explore(
     default_options: bool = False,
     alone: bool = False,
     otherwise: Callable[[Run], None] | None = None,
+    world: World | None = None,
 ) -> EntryPoint:
     """Make the main run (only that, if ``alone``) and the runs that decide undecided conditions the other
     way.
 
     If ``default_options`` is true, or a ``main`` run is given, all command-line options have their defaults.
-    One more run is started by ``otherwise`` in place of ``start``.
+    One more run is started by ``otherwise`` in place of ``start``. In a ``world``, symbols have the roles
+    that it gives them.
     """
     entry = EntryPoint(name, node)
+    entry.explore_in = partial(
+        explore, name, node, relevance, start, messages, origin, budget, allowance, otherwise=otherwise
+    )
     default_options = default_options or main is not None
 
     def make(scenario: Scenario, start: Callable[[Run], None] = start) -> Run:
@@ -674,11 +752,11 @@ def explore(
         allowance.left -= granted - max(run.budget, 0)
         return run
 
-    main = main or make(Scenario(default_options=default_options))
+    main = main or make(Scenario(default_options=default_options, world=world))
     while (wrong := _misleading_guess(main)) is not None:
         revised = main.scenario.revised_guesses | {wrong}
         main.release()
-        main = make(Scenario(default_options=default_options, revised_guesses=revised))
+        main = make(Scenario(default_options=default_options, revised_guesses=revised, world=world))
     entry.runs.append(main)
     if alone:
         return entry
@@ -945,7 +1023,9 @@ def run_entry(run: Run, scope: ModuleScope, definition: FunctionDefinition, othe
         run.called_from_outside = True
         value = run.variable(definition.name)
         if isinstance(value, Function):
-            _hand_back(run, call_function(run, value, Call([], keywords, definition)))
+            result = call_function(run, value, Call([], keywords, definition))
+            _hand_back(run, result)
+            _call_back(run, result)
         return
     cls = run.variable(owner.name)
     if not isinstance(cls, Class):
@@ -1113,6 +1193,14 @@ def _hand_back(run: Run, result: Value, instance: Module | Instance | None = Non
     if isinstance(result, PendingGenerator):
         exhaust(run, result, lambda item: run.returned.extend(graphs_in([item, *within])))
     run.returned += graphs_in([result, *within, *run.globals.variables.values()])
+
+
+def _call_back(run: Run, result: Value) -> None:
+    """Call what an outside caller is given to call: a function that trains, made by one that sets it up."""
+    if not isinstance(result, Function) or not run.relevance.differentiates(result.node):
+        return
+    if result.node not in run.entered:
+        _hand_back(run, call_function(run, result, Call([], {}, result.node)))
 
 
 def carried_attributes(instance: Module | Instance) -> dict[str, Value]:

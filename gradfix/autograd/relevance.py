@@ -28,6 +28,8 @@ DIFFERENTIATES = ("backward", "manual_backward", "grad")
 """Where a backward may be called; whether it is one, and not a comment, the syntax tree says."""
 CALLED = re.compile(r"\s*\(")
 NAME = re.compile(r"\w+")
+UNPACKED = re.compile(r"[^=#]*,[^=#]*=\s*(\w[\w.\[\]]*\.)?")
+"""What stands before a call on a line that unpacks what it gives."""
 ASSIGNED = re.compile(r"\s*=(?!=)")
 
 SEARCHES = 100
@@ -80,6 +82,7 @@ class Relevance:
     def _moves(self) -> list[int]:
         """The lines on which gradients or parameters move, and those that lead there."""
         moves = [at for word in MOVES for at in self._mentions(word) if self._called(at, word)]
+        moves = [at for at in moves if not self._is_unpacked(at)]
         moves += [at for at in self._mentions("grad") if self._text[at - 1] == "." and at]
         return self._spread(self._lines(moves))
 
@@ -118,6 +121,11 @@ class Relevance:
 
     def _called(self, at: int, name: str) -> bool:
         return CALLED.match(self._text, at + len(name)) is not None
+
+    def _is_unpacked(self, at: int) -> bool:
+        """Whether what the call at a position gives is unpacked, as an environment's ``step`` is: an
+        optimizer's gives one loss, or nothing."""
+        return UNPACKED.fullmatch(self._text, self._text.rfind("\n", 0, at) + 1, at) is not None
 
     def _defined(self, at: int) -> bool:
         """Whether the name at a position is that of a function that is being defined."""

@@ -30,6 +30,7 @@ from gradfix.autograd.graph import (
     reachable_nodes,
 )
 from gradfix.autograd.relevance import Relevance
+from gradfix.autograd.symbols import Symbols, World
 from gradfix.autograd.values import (
     Class,
     Const,
@@ -113,7 +114,7 @@ class Scenario:
     """How a run decides undecided conditions: as the main run (``main``), all otherwise, or some
     ``flipped``."""
 
-    __slots__ = ("default_options", "earlier", "flipped", "main", "main_run", "revised_guesses")
+    __slots__ = ("default_options", "earlier", "flipped", "main", "main_run", "revised_guesses", "world")
 
     def __init__(
         self,
@@ -122,6 +123,7 @@ class Scenario:
         main_run: Run | None = None,
         default_options: bool = False,
         revised_guesses: frozenset[ast.AST] = frozenset(),
+        world: World | None = None,
     ) -> None:
         self.main = main
         self.flipped = frozenset(flipped)
@@ -129,6 +131,8 @@ class Scenario:
         """The main run, in the others."""
         self.default_options = default_options
         """Whether the options of the command line have their defaults; else they are not known."""
+        self.world: World | None = world if main_run is None else main_run.scenario.world
+        """What the symbols are taken for; None: they are unknown values."""
         self.revised_guesses: frozenset[ast.AST] = (
             revised_guesses if main_run is None else revised_guesses | main_run.scenario.revised_guesses
         )
@@ -261,6 +265,8 @@ class Run:
         """Unknown numbers by which a loop has made several iterations."""
         self.refused: list[ast.AST] = []
         """The ``guesses`` in force when an exception was raised, or the program ended, outermost first."""
+        self.ended_in: ast.stmt | None = None
+        """The statement that raised the last exception, or ended the program."""
         self.weight = 1
         self.calls_within = 0
         """How many calls were followed within the outermost function that is running and trains nothing."""
@@ -273,6 +279,11 @@ class Run:
         self.depth = 0
         self.max_depth = DEPTH
         self.catching = 0
+        """How many ``try`` statements are running that catch the errors of autograd."""
+        self.handlers = 0
+        """How many ``try`` statements are running that catch anything."""
+        self.failed_calls: set[ast.AST] = set()
+        """The calls of functions that raise for sure: what they give is unknown."""
         self.active: list[tuple[ast.AST, Module | None]] = []
         """The functions that are running, with the networks whose methods they are."""
         self.entered: set[ast.AST] = set()
@@ -341,6 +352,7 @@ class Run:
         self.thawed: set[Leaf] = set()
         """Parameters that were frozen and are trainable again."""
         self.optimizers: list[Optimizer] = []
+        self.symbols = Symbols(scenario.world, self.optimizers) if scenario.world is not None else None
         self.external_optimizers: list[OptimizerState] = []
         """External optimizers: passed in by a caller, where no other optimizer is known."""
         self.configured: dict[Module, Value] = {}
@@ -504,6 +516,7 @@ class Run:
     def turned_back(self) -> None:
         """The program raises or ends here: the last guess may be why."""
         self.refused = self.guesses.copy()
+        self.ended_in = self.statement
 
     # ------------------------------------------------------------------ tensors
 

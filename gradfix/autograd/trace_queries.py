@@ -274,10 +274,15 @@ def same_iteration(one: Looped, event: Looped) -> bool:
     return one.loops[: len(event.loops)] == event.loops
 
 
-def earlier_iteration(node: Node, event: Backward) -> int | None:
+def earlier_iteration(node: Node, event: Event) -> int | None:
     """The depth of the outermost loop around both in whose iterations they differ: ``node`` is from an
     earlier one."""
-    for depth, (mine, theirs) in enumerate(zip(event.loops, node.loops)):
+    return apart(node.loops, event.loops)
+
+
+def apart(one: LoopContext, other: LoopContext) -> int | None:
+    """The depth of the outermost loop of which these are two iterations."""
+    for depth, (mine, theirs) in enumerate(zip(one, other)):
         if mine[0] is not theirs[0]:
             return None
         if mine[1] != theirs[1]:
@@ -388,11 +393,15 @@ def detached_code(source: str, expression: ast.expr, value: Value) -> str | None
     """Code for ``expression`` with every tensor in it detached; None if its type is not known."""
     from gradfix.core.segments import call_method
 
-    if isinstance(value, Sequence):
-        if not value.items or not all(isinstance(i, Tensor) for i in value.items):
-            return None
-        if isinstance(expression, (ast.Tuple, ast.List)):
-            return None
-        inner = f"s.detach() for s in {source}"
-        return f"[{inner}]" if value.kind == "list" else f"tuple({inner})"
-    return call_method(source, expression, "detach")
+    if not isinstance(value, Sequence):
+        return call_method(source, expression, "detach")
+    kinds = {type(item) for item in value.items}
+    if value.kind not in ("list", "tuple") or len(kinds) != 1 or not kinds <= {Tensor, Sequence}:
+        return None
+    if isinstance(expression, (ast.Tuple, ast.List)):
+        return None
+    each = [detached_code("s", ast.Name("s"), item) for item in value.items]
+    inner = f"{each[0]} for s in {source}"
+    if None in each:
+        return None
+    return f"[{inner}]" if value.kind == "list" else f"tuple({inner})"

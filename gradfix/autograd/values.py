@@ -434,6 +434,16 @@ class Sequence(Value):
         self.size += more
 
 
+class NamedResults(Sequence):
+    """A named tuple of an operation's results: ``values`` and ``indices`` of ``max(dim)``."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, items: list[Value], fields: tuple[str, ...]) -> None:
+        super().__init__("tuple", items)
+        self.fields = fields
+
+
 def _size(value: Value) -> int:
     """How many values a value holds, of those that hold others by place or by key."""
     return value.size if isinstance(value, (Sequence, Mapping)) else 0

@@ -58,6 +58,8 @@ def check(
         _print_diff(where, data, options, reporting, printed)
     report = driver.check(where, options) if data is None else _of_text(where[0], data, options)
     hand_out(_shown(report, options, reporting, printed), reporting.output_file)
+    if reporting.output_format is FindingsFormat.GITLAB and not printed.quiet:
+        tell(f"note: {report.coverage}")  # Its report has no place for what is no issue.
     complain(report, printed)
     raise typer.Exit(reporting.exit_code(report.exit_code))
 
@@ -75,6 +77,10 @@ def _must_make_sense(where: Sequence[str], reporting: Reporting) -> None:
     """End if what is wanted contradicts itself."""
     if reporting.fix and reporting.diff:
         refuse("--fix writes the fixes and --diff prints them: choose one")
+    if reporting.min_coverage is not None and (
+        reporting.fix or reporting.diff or reporting.add_ignores or reporting.write_baseline
+    ):
+        refuse("--min-coverage stands without --fix, --diff, --add-ignores and --write-baseline")
     _must_make_sense_to_ignore(where, reporting)
     _must_make_sense_for_a_baseline(where, reporting)
     if STANDARD_INPUT in where and len(where) > 1:
@@ -132,7 +138,9 @@ def _of_text(path: str, data: bytes, options: Options) -> Report:
     if options.leaves_out(path):
         return Report((), (), 0, ())
     file = driver.check_text(path, data, options)
-    return Report(() if file.silent else (file,), options.catalog.problems, 1, ())
+    files = () if file.silent else (file,)
+    shortfalls = driver.shortfalls(files, {path: options})
+    return Report(files, options.catalog.problems, 1, (), shortfalls=shortfalls)
 
 
 def _shown(report: Report, options: Options, reporting: Reporting, printed: Printed) -> Iterator[str]:

@@ -138,6 +138,7 @@ def check(
         verify=reporting.fix,
         cached=not no_cache,
         whole=reporting.write_baseline,
+        min_coverage=reporting.min_coverage,
     )
     printed = Printed.of(printing, reporting.output_format)
     checking.check(paths or ["."], requested, reporting, printed)

@@ -157,6 +157,10 @@ class Selection:
         bool, typer.Option("--force-exclude", help="Leave out what is excluded even if it is named.")
     ] = False
     min_severity: MinSeverity = None
+    certain: Annotated[
+        bool,
+        typer.Option("--certain", help="Only what is a mistake whoever calls the code, without assumptions."),
+    ] = False
     unsafe_fixes: Annotated[
         bool, typer.Option("--unsafe-fixes", help="Also fixes that change what a running program learns.")
     ] = False
@@ -224,7 +228,9 @@ class Printing:
     verbose: Annotated[
         bool,
         typer.Option(
-            "-v", "--verbose", help="Also list every check of a proof, and what could not be analysed."
+            "-v",
+            "--verbose",
+            help="Also list every check of a proof, and training steps that were not followed.",
         ),
     ] = False
     quiet: Quiet = False
@@ -252,6 +258,16 @@ class Reporting:
     write_baseline: Annotated[
         bool, typer.Option("--write-baseline", help="Write what was found to the baseline.")
     ] = False
+    min_coverage: Annotated[
+        int | None,
+        typer.Option(
+            "--min-coverage",
+            metavar="N",
+            min=0,
+            max=100,
+            help="Exit with 1 if fewer than N percent of the training steps were followed.",
+        ),
+    ] = None
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Print how often each mistake was found.")
     ] = False

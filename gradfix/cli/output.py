@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
 
 import typer
 
+from gradfix.core.coverage import Status
 from gradfix.pipeline.results import Attempt, FileReport, Patch, Plan, Report
 from gradfix.project import configuration, source
 from gradfix.project.source import Problem
@@ -107,6 +108,8 @@ def complain(run: Report | Plan, printed: Printed) -> None:
     """Say on standard error what could not be done."""
     for problem in run.all_problems:
         tell(f"error: {problem}")
+    for shortfall in run.shortfalls if isinstance(run, Report) else ():
+        tell(f"error: {text.too_little(shortfall)}")
     if printed.quiet:
         return
     for path in run.empty:
@@ -116,9 +119,10 @@ def complain(run: Report | Plan, printed: Printed) -> None:
             tell(f"note: {file.path}: {message}")
         if printed.verbose:
             shown = source.layout(file.path, file.text)
-            for place in file.unanalysed:
-                what = shown.reworded(text.described(place))
-                tell(f"note: {file.path}:{shown.place(place.line)}: {what}")
+            for step in file.training_steps:
+                if step.status is not Status.FOLLOWED:
+                    what = shown.reworded(text.described(step))
+                    tell(f"note: {file.path}:{shown.place(step.line)}: {what}")
             for function in file.unknown_functions:
                 tell(f"note: {file.path}:{shown.place(function.line)}: {text.unknown(function)}")
             for message in file.messages:

@@ -55,6 +55,11 @@ class Severity(enum.StrEnum):
         order = list(Severity)
         return order.index(self) <= order.index(least)
 
+    @property
+    def milder(self) -> Severity:
+        """The next less bad one, if there is one."""
+        return Severity.WARNING if self is Severity.ERROR else Severity.INFO
+
 
 class Clause(enum.StrEnum):
     """What is right of gradients and steps: each mistake breaks one of these.
@@ -257,6 +262,8 @@ class Fix(NamedTuple):
     only_cuts: bool = False
     """Whether it only removes graphs that no backward goes through in any run, so that each backward frees
     and finds exactly what it did before."""
+    assumed: bool = False
+    """Whether it is right only under the assumption of its finding."""
 
     @property
     def is_authors_choice(self) -> bool:
@@ -273,8 +280,9 @@ class Fix(NamedTuple):
 
     @property
     def applicability(self) -> Applicability:
-        """Safe unless the fix changes what a running program learns."""
-        return Applicability.UNSAFE if self.effect is Effect.CHANGES else Applicability.SAFE
+        """Safe unless the fix changes what a running program learns, or rests on an assumption."""
+        unsafe = self.effect is Effect.CHANGES or self.assumed
+        return Applicability.UNSAFE if unsafe else Applicability.SAFE
 
 
 class Finding(NamedTuple):
@@ -294,6 +302,19 @@ class Finding(NamedTuple):
     """By default what follows from the fixes and the codemod's documentation (see :func:`severity_of`)."""
     ways: tuple[Fix, ...] = ()
     """Further fixes, each of a way that a person may ask for by its name. None is tried without that."""
+    assumption: str = ""
+    """What it takes for granted of what the code is handed; empty where it is a mistake whoever calls it."""
+
+    def assuming(self, assumption: str) -> Finding:
+        """The same under an assumption: it says so, is less bad by one degree, and no fix of it is safe."""
+        fixes, ways = ([fix._replace(assumed=True) for fix in of] for of in (self.fixes, self.ways))
+        return self._replace(
+            message=f"{self.message} (assumes that {assumption})",
+            severity=None if self.severity is None else self.severity.milder,
+            fixes=tuple(fixes),
+            ways=tuple(ways),
+            assumption=assumption,
+        )
 
     @property
     def available_ways(self) -> tuple[Way, ...]:
@@ -322,21 +343,6 @@ def severity_of(finding: Finding, usual: Severity) -> Severity:
     if effects == {Effect.PRESERVES} and usual is Severity.ERROR:
         return Severity.WARNING
     return usual
-
-
-class Unanalysed(NamedTuple):
-    """A function, or a loop outside of functions, that differentiates and that the model could not follow.
-
-    That nothing is reported of it says nothing.
-    """
-
-    line: int
-    """That of what differentiates."""
-    kind: Literal["function", "loop", "script"]
-    name: str
-    reason: str
-    advice: str
-    """What a person can do."""
 
 
 class UnknownFunction(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gradfix.core.ledger import BackwardCall, Ledger, Parameter, Parameters
+from gradfix.core.ledger import BackwardCall, Entry, Ledger, Parameter, Parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,14 +224,9 @@ def _repeated(ledger: Ledger) -> dict[int, Parameters]:
     return found
 
 
-def outdated(ledger: Ledger) -> Iterator[tuple[BackwardCall, Parameter]]:
+def outdated(ledger: Ledger) -> Iterator[Entry]:
     """The entries that steps consume and that were computed with weights from before a step."""
-    for step in ledger.steps:
-        for parameter, numbers in step.consumed.items():
-            for number in numbers:
-                call = ledger.calls[number] if 0 <= number < len(ledger.calls) else None
-                if call is not None and call.stale and parameter in call.reached:
-                    yield call, parameter
+    return (entry for entry in ledger.entries if entry.steps and entry.call in ledger.stale)
 
 
 def _consumed_together(ledger: Ledger, first: BackwardCall, second: BackwardCall) -> Parameters:

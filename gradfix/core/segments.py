@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import accumulate
 from operator import add
@@ -94,12 +95,15 @@ def _lines(text: str) -> Lines:
     return Lines(text)
 
 
-def source_segment(text: str, span: Span) -> str:
-    """The exact text within ``span``; ``ValueError`` if it lies outside of ``text``.
-
-    Unlike :func:`ast.get_source_segment` this does not split the text again for every call.
-    """
-    return _lines(text).segment(span)
+def replaced_segment(text: str, span: Span, parts: Mapping[Span, str]) -> str:
+    """The exact text within ``span``, with other code in the place of those ``parts`` that lie within it."""
+    lines = _lines(text)
+    start, end = lines.extent(span)
+    data = lines.data[start:end]
+    for part in sorted(filter(span.contains, parts), reverse=True):
+        first, last = lines.extent(part)
+        data = data[: first - start] + parts[part].encode() + data[last - start :]
+    return data.decode()
 
 
 def call_method(source: str, node: ast.expr, method: str, arguments: str = "") -> str:

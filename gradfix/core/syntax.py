@@ -13,3 +13,11 @@ def last_name(node: ast.AST) -> str:
     if isinstance(named, ast.Attribute):
         return named.attr
     return named.id if isinstance(named, ast.Name) else ""
+
+
+def undetached(expression: ast.AST) -> ast.expr | None:
+    """What an expression detaches: ``x`` of ``x.detach()``."""
+    match expression:
+        case ast.Call(ast.Attribute(inner, "detach"), [], []):
+            return inner
+    return None

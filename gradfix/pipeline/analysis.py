@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradfix.core.codemod import Finding, severity_of
+from gradfix.core.codemod import Codemod, Finding, severity_of
 from gradfix.core.span import Span
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.placing import placed
@@ -62,28 +62,30 @@ def run_codemods(
         if names is not None and codemod.name not in names:
             continue
         try:
-            found = list(codemod.find(program))
-            findings += [
-                _worded(
-                    one._replace(
-                        advice=one.advice or codemod.by_hand, severity=severity_of(one, codemod.severity)
-                    ),
-                    parsed,
-                )
-                for one in found
-            ]
+            for version in (program, *program.under_assumption()):
+                findings += [_told(one, codemod, version, parsed) for one in codemod.find(version)]
         except Exception as error:
             problems.append(problem_of(parsed.path, f"the codemod {codemod.name}", error))
     # What lies in an imported module has no place in this file, unless it can be mended here.
     proxy_calls = program.proxy_calls()
     reported: dict[tuple[str, Span, str], Finding] = {}
+    certain = {(one.code, one.span) for one in findings if not one.assumption}
     for finding in findings:
+        if finding.assumption and (finding.code, finding.span) in certain:
+            continue
         if finding.span.line > 0 and (finding.fixes or not is_elsewhere(finding, proxy_calls)):
             notes = tuple(note for note in finding.notes if note.span.line > 0)
             # A mistake may show from more than one entry point.
             reported.setdefault((finding.code, finding.span, finding.message), finding._replace(notes=notes))
     ordered = sorted(reported.values(), key=lambda finding: (finding.span, finding.code))
     return Analysis(parsed, tuple(ordered), tuple(problems), program.messages, program)
+
+
+def _told(finding: Finding, codemod: Codemod, program: Program, parsed: Source) -> Finding:
+    """``finding`` of a codemod, complete: with its advice, how bad it is, and what it assumes."""
+    severity = severity_of(finding, codemod.severity)
+    finding = finding._replace(advice=finding.advice or codemod.by_hand, severity=severity)
+    return _worded(finding.assuming(program.assumption) if program.assumption else finding, parsed)
 
 
 def _worded(finding: Finding, parsed: Source) -> Finding:
@@ -130,6 +132,7 @@ def split_by_baseline(
         for finding in analysis.findings
         if finding.code in names
         and (finding.severity is None or finding.severity.is_at_least(options.min_severity))
+        and not (options.certain and finding.assumption)
         and not _silenced(finding, analysis.source)
     )
     if options.baseline is None:

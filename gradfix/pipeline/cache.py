@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradfix
 from gradfix import __version__
-from gradfix.core import codemod, span
+from gradfix.core import codemod, coverage, span
 from gradfix.pipeline.fingerprints import Identity
 from gradfix.pipeline.results import FileReport, Reported
 from gradfix.project import traces
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gradfix.pipeline.baseline import Baseline
     from gradfix.pipeline.options import Options
 
-FORMAT = 2
+FORMAT = 3
 """Of the entries."""
 PICTURES = 4 << 20
 """Characters of a notebook that are kept with what is found in it; larger ones are looked at each time."""
@@ -125,6 +125,7 @@ def open_for(options: Options, repository: str | None, *, with_fixes: bool) -> C
         sorted(options.selected),
         options.unsafe_fixes,
         options.min_severity,
+        options.certain,
         options.settings.max_file_size,
         options.settings.per_file_ignores,
         options.settings.root if options.settings.per_file_ignores else None,
@@ -186,7 +187,7 @@ _PARTS: dict[str, Callable[..., Any]] = {
     part.__name__: part
     for part in (
         *(FileReport, Reported, codemod.Finding, codemod.Note, span.Span, codemod.Fix, codemod.Claim),
-        codemod.Unanalysed,
+        *(coverage.TrainingStep, coverage.Status),
         codemod.UnknownFunction,
         Identity,
         *(
@@ -206,7 +207,7 @@ _PARTS: dict[str, Callable[..., Any]] = {
 
 def _plain(value: object) -> object:
     """A part of a report as JSON has it: what is not a tuple, a text or a number goes by its type."""
-    if isinstance(value, (codemod.Effect, codemod.Severity, codemod.Way)):
+    if isinstance(value, (codemod.Effect, codemod.Severity, codemod.Way, coverage.Status)):
         return {type(value).__name__: [str(value)]}
     if is_dataclass(value):
         return {type(value).__name__: [_plain(getattr(value, item.name)) for item in fields(value)]}

@@ -15,9 +15,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradfix.core.codemod import Effect, Finding, Unanalysed, UnknownFunction
+from gradfix.core.codemod import Effect, Finding
+from gradfix.core.coverage import Coverage
 from gradfix.pipeline import asking, choosing, writing
 from gradfix.pipeline.analysis import (
     Analysis,
@@ -27,6 +29,7 @@ from gradfix.pipeline.analysis import (
     is_elsewhere,
     problem_of,
     reported_by,
+    run_model,
     split_by_baseline,
 )
 from gradfix.pipeline.choosing import choose_fix, choose_fixes, is_allowed, resolve
@@ -44,6 +47,7 @@ from gradfix.pipeline.results import (
     Plan,
     Report,
     Reported,
+    Shortfall,
     WrittenBaseline,
 )
 from gradfix.project import configuration, source, traces
@@ -52,6 +56,8 @@ from gradfix.system import progress
 from gradfix.system.parallel import WORTH_PROCESSES, for_each
 
 if TYPE_CHECKING:
+    from gradfix.core.codemod import UnknownFunction
+    from gradfix.core.coverage import TrainingStep
     from gradfix.pipeline import baseline
     from gradfix.pipeline.cache import Cache
 
@@ -109,7 +115,7 @@ def _load(paths: Sequence[str], options: Options) -> _Loading:
         data = source.load(listed.path, limit)
         if isinstance(data, Problem):
             problems.append(data)
-        elif not (listed.named or source.can_matter(data)):
+        elif not (listed.named or source.can_matter(data) or source.may_train_by_framework(data)):
             continue  # A file that is named is parsed in any case: its user wants to know if it is broken.
         elif (problem := source.too_large(listed.path, data, limit)) is not None:
             problems.append(problem)  # It is let go at once: many of them are more than memory holds.
@@ -133,7 +139,23 @@ def check(paths: Sequence[str], options: Options) -> Report:
         loading.checked,
         loading.empty,
         tuple(_outdated(_looked_at(loading, reports), loading.listed)),
+        shortfalls(with_content, dict(loading.listed)),
     )
+
+
+def shortfalls(reports: Sequence[FileReport], options: Mapping[str, Options]) -> tuple[Shortfall, ...]:
+    """Where fewer training steps were followed than the ``options`` of the files ask for.
+
+    What the command line asks for is asked of all files together, and what a configuration asks for of all
+    those that are under it.
+    """
+    asked: dict[tuple[int, str], list[TrainingStep]] = {}
+    for report in reports:
+        own = options[report.path]
+        key = own.min_coverage, "" if own.asks_for_coverage else own.settings.file or ""
+        asked.setdefault(key, []).extend(report.training_steps)
+    counted = ((*key, Coverage.of(steps)) for key, steps in asked.items())
+    return tuple(Shortfall(*one) for one in counted if 100 * one[2].covered < one[0] * one[2].total)
 
 
 def write_baselines(paths: Sequence[str], options: Options) -> tuple[Report, list[WrittenBaseline]]:
@@ -269,12 +291,12 @@ def _look(file: _Loaded, *, with_fixes: bool) -> FileReport:
     if parsed.notebook is not None and parsed.notebook.remark:
         return FileReport(file.path, notes=(parsed.notebook.remark,))
     if not source.can_matter(file.data):
-        return FileReport(file.path)
+        return _trained_by_framework(parsed)
     analysis = analyse(parsed, options, options.selected)
     findings, known = split_by_baseline(analysis, options)
     reported = tuple(Reported(finding) for finding in findings)
     problems = analysis.problems
-    unseen, unknown = _not_known(analysis)
+    steps, unknown = _followed(analysis)
     told = parsed.layout.words
     notes = [f"{told(line)}: {why}" for line, why in sorted(idle_suppressions(analysis, options))]
     if with_fixes and any(finding.fixes for finding in findings):
@@ -293,7 +315,7 @@ def _look(file: _Loaded, *, with_fixes: bool) -> FileReport:
         problems,
         messages,
         tuple(notes),
-        unseen,
+        steps,
         unknown,
         known,
         _file_of(parsed) if reported else "",
@@ -305,13 +327,30 @@ def _file_of(parsed: Source) -> str:
     return "" if parsed.notebook is None else parsed.notebook.text
 
 
-def _not_known(analysis: Analysis) -> tuple[tuple[Unanalysed, ...], tuple[UnknownFunction, ...]]:
-    """Where nothing can be found, and the functions of torch of which nothing is known."""
-    if analysis.program is None:
-        return (), ()
-    from gradfix.autograd.unanalysed import unanalysed, unknown_functions
+def _followed(analysis: Analysis) -> tuple[tuple[TrainingStep, ...], tuple[UnknownFunction, ...]]:
+    """The training steps, each with how far it was followed, and the functions of torch that nobody knows."""
+    from gradfix.autograd.training_steps import training_steps, unknown_functions
 
-    return unanalysed(analysis.program), unknown_functions(analysis.program)
+    if analysis.program is None:
+        from gradfix.autograd.program import Program
+
+        parsed = analysis.source
+        nothing = Program(parsed.tree, parsed.text, Path(parsed.path))
+        return training_steps(nothing, "gradfix failed on this file"), ()
+    return training_steps(analysis.program), unknown_functions(analysis.program)
+
+
+def _trained_by_framework(parsed: Source) -> FileReport:
+    """What there is to say of a file that trains nothing, unless a framework does it."""
+    report = FileReport(parsed.path)
+    if not source.may_train_by_framework(parsed.data):
+        return report
+    from gradfix.autograd.training_steps import training_steps
+
+    program = run_model(parsed)
+    if isinstance(program, Problem) or not (steps := training_steps(program)):
+        return report
+    return report._replace(text=parsed.text, training_steps=steps)
 
 
 def _worth_telling(reported: Reported) -> bool:
@@ -379,7 +418,7 @@ def _plan_file(file: _Loaded, report: FileReport, options: Options) -> FilePlan:
     return repaired._replace(
         problems=report.problems + repaired.problems,
         messages=report.messages,
-        unanalysed=report.unanalysed,
+        training_steps=report.training_steps,
         unknown_functions=report.unknown_functions,
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from gradfix.core.codemod import Applicability, Effect, Losses, Severity, Way
+from gradfix.core.coverage import Status
 from gradfix.pipeline.results import Outcome
 from gradfix.rewriting.patch import Position, TextEdit
 from gradfix.verify.evidence import Evidence
@@ -44,15 +45,38 @@ class FindingNote(TypedDict):
     message: str
 
 
+class TrainingStepData(TypedDict):
+    """A function, or an outermost loop outside of functions, that differentiates or steps an optimizer."""
+
+    filename: str
+    cell: int | None
+    """The cell of a notebook within which rows are counted; null elsewhere."""
+    location: Position
+    """Of the call that differentiates or steps: the first one, or the first that was not followed."""
+    kind: Literal["function", "loop", "script"]
+    name: str
+    status: Status
+    """How far it was followed. Where it was not, it says nothing that no mistake is found in it."""
+    assumption: str | None
+    """What is taken for granted, or of what is not decided, what would decide it."""
+    reason: str | None
+    """Why it was not followed."""
+    advice: str | None
+    """What a person can do about that."""
+
+
 class FindingData(TypedDict):
-    """A mistake, or a problem that kept a file from being checked. The fields up to `url` are ruff's."""
+    """A mistake, a problem that kept a file from being checked, or the training steps. The fields up to `url`
+    are ruff's."""
 
     code: str
-    """The codemod, as `gradfix list` names it; of a problem, its kind: `syntax-error`, say."""
+    """The codemod, as `gradfix list` names it; of a problem, its kind: `syntax-error`, say. `training-steps`
+    is no mistake: it is the last element, where there are training steps, and tells how many of them were
+    followed."""
     message: str
     """What is wrong."""
     filename: str
-    """The file, as it was named on the command line or found below a folder."""
+    """The file, as it was named on the command line or found below a folder; empty for `training-steps`."""
     cell: int | None
     """The cell of a notebook within which rows are counted: its number among all cells, those of text
     included, from 1. Null where the file is no notebook."""
@@ -67,12 +91,17 @@ class FindingData(TypedDict):
     severity: Severity | None
     """`error`: it raises or trains wrongly; `warning`: it wastes much or is about to become an error; `info`:
     it could be tidier."""
+    assumption: str | None
+    """What it assumes of what the code is handed, which `message` says as well; null where it is a mistake
+    whoever calls the code."""
     ways: list[Way]
     """The ways to repair it that `--way` can ask for, the default first; empty where there is no choice."""
     effect: Effect | None
     """What the fix does to the gradients that optimizers use."""
     notes: list[FindingNote]
     """Why it is a mistake, step by step."""
+    training_steps: list[TrainingStepData] | None
+    """Of `training-steps`: all of them, in all files. Null elsewhere."""
 
 
 class BaselineEntry(TypedDict):

@@ -34,6 +34,10 @@ class RequestedOptions:
     unsafe_fixes: bool = False
     min_severity: Severity | None = None
     """Findings that are less bad are not reported."""
+    certain: bool = False
+    """Whether only what is a mistake whoever calls the code is reported."""
+    min_coverage: int | None = None
+    """The share of training steps that has to be followed, in percent."""
     way: Way | None = None
     """The way to repair findings that can be repaired in several."""
     compare: bool = False
@@ -84,6 +88,12 @@ class Options:
     unsafe_fixes: bool = False
     min_severity: Severity = Severity.WARNING
     """Findings that are less bad are not reported; a fix is held against all of them."""
+    certain: bool = False
+    """Whether what rests on an assumption is not reported either."""
+    min_coverage: int = 0
+    """The share of training steps that has to be followed, in percent."""
+    asks_for_coverage: bool = False
+    """Whether the command line asks for it, of all files together."""
     way: Way | None = None
     """The way to repair findings that can be repaired in several; ``None`` for the default of each."""
     compare: bool = False
@@ -205,6 +215,9 @@ def _combined(
         min_severity=Severity.INFO
         if requested.gan_order
         else requested.min_severity or settings.min_severity,
+        certain=requested.certain,
+        min_coverage=settings.min_coverage if requested.min_coverage is None else requested.min_coverage,
+        asks_for_coverage=requested.min_coverage is not None,
         way=requested.way,
         compare=requested.compare,
         interpreter=interpreter,

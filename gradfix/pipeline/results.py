@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from gradfix.core.codemod import Applicability, Finding, Fix, Unanalysed, UnknownFunction
+from gradfix.core.codemod import Applicability, Finding, Fix, UnknownFunction
+from gradfix.core.coverage import Coverage, TrainingStep
 from gradfix.project.source import Problem, split_lines
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class FileReport(NamedTuple):
     """Where the analysis had to give up, and why; not an error."""
     notes: tuple[str, ...] = ()
     """What else a person should know: that the choice of fixes took too much, say."""
-    unanalysed: tuple[Unanalysed, ...] = ()
-    """Where silence says nothing."""
+    training_steps: tuple[TrainingStep, ...] = ()
+    """Where it trains, and where silence says nothing."""
     unknown_functions: tuple[UnknownFunction, ...] = ()
     known: tuple[Identity, ...] = ()
     """What the findings are recognised by that a baseline holds, and that are not reported."""
@@ -121,7 +122,7 @@ class FilePlan(NamedTuple):
     remaining: tuple[Reported, ...] = ()
     problems: tuple[Problem, ...] = ()
     messages: tuple[str, ...] = ()
-    unanalysed: tuple[Unanalysed, ...] = ()
+    training_steps: tuple[TrainingStep, ...] = ()
     unknown_functions: tuple[UnknownFunction, ...] = ()
     written: bool = False
     hidden: tuple[Finding, ...] = ()
@@ -176,9 +177,9 @@ class _FileResults(Generic[_File]):
         return self.problems + tuple(problem for file in self.files for problem in file.problems)
 
     @property
-    def unanalysed(self) -> tuple[Unanalysed, ...]:
-        """What could not be analysed, in all files."""
-        return tuple(place for file in self.files for place in file.unanalysed)
+    def coverage(self) -> Coverage:
+        """How many of the training steps in all files were followed."""
+        return Coverage.of(step for file in self.files for step in file.training_steps)
 
 
 class Outdated(NamedTuple):
@@ -209,12 +210,25 @@ class Count(NamedTuple):
     """For how many of them there is a fix that needs no leave."""
 
 
+class Shortfall(NamedTuple):
+    """Fewer training steps were followed than are asked for."""
+
+    minimum: int
+    """In percent."""
+    source: str
+    """The configuration that asks for it; empty for the command line."""
+    coverage: Coverage
+    """Of the files for which it is asked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report(_FileResults[FileReport]):
     """What ``check`` found."""
 
     outdated: tuple[Outdated, ...] = ()
     """What baselines hold and is not found any more."""
+    shortfalls: tuple[Shortfall, ...] = ()
+    """Where fewer training steps were followed than are asked for."""
 
     @property
     def known(self) -> int:
@@ -240,8 +254,9 @@ class Report(_FileResults[FileReport]):
 
     @property
     def exit_code(self) -> int:
-        """0: nothing to report, 1: findings, 2: some of the work could not be done."""
-        return 2 if self.all_problems else int(bool(self.findings))
+        """0: nothing to report, 1: findings, or too few training steps followed, 2: some of the work could
+        not be done."""
+        return 2 if self.all_problems else int(bool(self.findings or self.shortfalls))
 
 
 @dataclass(frozen=True, slots=True)

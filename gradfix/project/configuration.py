@@ -73,6 +73,8 @@ class Settings:
     """Also make fixes that change what a running program learns."""
     min_severity: Severity = Severity.WARNING
     """Findings that are less bad are not reported."""
+    min_coverage: int = 0
+    """In percent of the training steps: if ``check`` has followed fewer of them, it ends with 1."""
     max_file_size: int = MAX_BYTES
     """In bytes."""
     force_exclude: bool = False
@@ -204,7 +206,7 @@ def _settings_from(table: Mapping[str, object], root: str, shown: str) -> Settin
                 return Problem(shown, f"tool.gradfix.{key} must be a table of patterns and lists of strings")
             values[known[key].name] = tuple((pattern, tuple(names)) for pattern, names in value.items())
             continue
-        kind, accepted = _accepts(known[key].default, value)
+        kind, accepted = _percentage(value) if key == "min-coverage" else _accepts(known[key].default, value)
         if not accepted:
             return Problem(shown, f"tool.gradfix.{key} must be {kind}")
         if isinstance(value, list):
@@ -287,6 +289,12 @@ def _accepts(default: object, value: object) -> tuple[str, bool]:
     if isinstance(default, Severity):
         return f"one of {', '.join(Severity)}", value in list(Severity)
     return "a string", isinstance(value, str)
+
+
+def _percentage(value: object) -> tuple[str, bool]:
+    """The same of a percentage."""
+    kind = "a percentage from 0 to 100"
+    return kind, isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 100
 
 
 def near_miss(word: str, known: Iterable[str]) -> str:

@@ -222,6 +222,11 @@ def can_matter(data: bytes) -> bool:
     )
 
 
+def may_train_by_framework(data: bytes) -> bool:
+    """Whether a file with these bytes may define a loss that a framework differentiates."""
+    return b"def training_step" in data or b"def compute_loss" in data
+
+
 def read(path: str, limit: int = MAX_BYTES) -> Source | Problem:
     """The file at ``path``, read and parsed."""
     data = load(path, limit)

@@ -28,7 +28,8 @@ LONGEST_TITLE = 255
 def of_report(report: Report) -> str:
     """``check`` as one command for each finding and problem; paths are those below the checkout.
 
-    Where there are more than GitHub shows beside the code, a last command says so.
+    Where there are more than GitHub shows beside the code, a command says so. The last one tells how many
+    training steps were followed.
     """
     root = os.environ.get("GITHUB_WORKSPACE", os.getcwd())
     entries = [one for one, _ in json.entries_in_files(report)]
@@ -40,6 +41,7 @@ def of_report(report: Report) -> str:
             f"::notice title=gradfix::There are {' and '.join(more)}; of each, GitHub shows {SHOWN} beside "
             "the code. The log of this step has all.\n"
         )
+    lines.append(f"::notice title=gradfix::{report.coverage}\n")
     return "".join(lines)
 
 

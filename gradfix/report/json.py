@@ -13,12 +13,12 @@ from gradfix.core.span import Span
 from gradfix.pipeline import certificate
 from gradfix.pipeline.results import Attempt, Count, FilePlan, FileReport, Judged, Plan, Report, Reported
 from gradfix.project.source import Layout, Problem, character_column, layout
-from gradfix.report import addresses
+from gradfix.report import addresses, text
 from gradfix.system.printable import encodable
 
 if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate
-    from gradfix.pipeline.json_types import FindingData, FindingFix
+    from gradfix.pipeline.json_types import FindingData, FindingFix, TrainingStepData
     from gradfix.rewriting.patch import Position, TextEdit
     from gradfix.verify.evidence import Evidence
 
@@ -27,8 +27,12 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def of_report(report: Report) -> str:
-    """``check`` as one array, as ruff prints it; a file that could not be checked is an element of it."""
-    return dump(entries(report))
+    """``check`` as one array, as ruff prints it; a file that could not be checked is an element of it.
+
+    So are, as the last one, the training steps, if there are any.
+    """
+    steps = [step for step, _ in _training_steps(report, in_file=False)]
+    return dump([*entries(report), *([_coverage(report, steps)] if steps else [])])
 
 
 def entries(report: Report) -> list[FindingData]:
@@ -44,6 +48,53 @@ def entries_in_files(report: Report) -> Iterator[tuple[FindingData, str]]:
     for file in report.files:
         for one in findings_in_file(file):
             yield one, file.notebook or file.text
+
+
+def training_steps_in_files(report: Report) -> list[tuple[TrainingStepData, str]]:
+    """The training steps at their places in the files, each with what is said of it."""
+    return _training_steps(report, in_file=True)
+
+
+def _training_steps(report: Report, *, in_file: bool) -> list[tuple[TrainingStepData, str]]:
+    found: list[tuple[TrainingStepData, str]] = []
+    for file in report.files:
+        places = _Places(file.path, file.text)
+        if in_file and file.notebook:
+            places = _PlacesInFile(file.path, file.text, file.notebook)
+        for step in file.training_steps:
+            data: TrainingStepData = {
+                "filename": file.path,
+                "cell": places.cell(step.line),
+                "location": places.position(step.line, 0),
+                "kind": step.kind,
+                "name": places.reworded(step.name),
+                "status": step.status,
+                "assumption": step.assumption or None,
+                "reason": places.reworded(step.reason) or None,
+                "advice": places.reworded(step.advice) or None,
+            }
+            found.append((data, places.said(places.reworded(text.described(step)), step.line)))
+    return found
+
+
+def _coverage(report: Report, steps: list[TrainingStepData]) -> FindingData:
+    """The element of the array that is no finding, and tells how many training steps were followed."""
+    nowhere: Position = {"row": 1, "column": 1}
+    return {
+        "code": "training-steps",
+        "message": str(report.coverage),
+        "filename": "",
+        "cell": None,
+        "location": nowhere,
+        "end_location": nowhere,
+        "fix": None,
+        "url": None,
+        "severity": None,
+        "ways": [],
+        "effect": None,
+        "notes": [],
+        "training_steps": steps,
+    }
 
 
 def of_codemods(known: Iterable[Codemod]) -> str:
@@ -208,6 +259,10 @@ class _Places:
         """A message about a line."""
         return message
 
+    def reworded(self, message: str) -> str:
+        """A message with its lines named as people count them."""
+        return self._layout.reworded(message)
+
     def edits(self, fixed: str) -> list[TextEdit]:
         """What makes ``fixed`` of the source."""
         from gradfix.rewriting.patch import edits_between
@@ -265,6 +320,7 @@ def _finding(path: str, places: _Places, reported: Reported) -> FindingData:
         "fix": _fix(places, reported),
         "url": addresses.of_codemod(finding.code),
         "severity": finding.severity,
+        "assumption": finding.assumption or None,
         "ways": list(finding.available_ways),
         "effect": None if reported.fix is None else reported.fix.effect,
         "notes": [
@@ -276,6 +332,7 @@ def _finding(path: str, places: _Places, reported: Reported) -> FindingData:
             }
             for note in finding.notes
         ],
+        "training_steps": None,
     }
 
 
@@ -305,7 +362,9 @@ def _problem(problem: Problem, *, in_file: bool = False) -> FindingData:
         "fix": None,
         "url": None,
         "severity": Severity.ERROR,
+        "assumption": None,
         "ways": [],
         "effect": None,
         "notes": [],
+        "training_steps": None,
     }

@@ -25,7 +25,7 @@ from gradfix.rules.catalog import Catalog
 
 if TYPE_CHECKING:
     from gradfix.pipeline.json_types import FindingData, FindingFix, FindingNote
-    from gradfix.rewriting.patch import TextEdit
+    from gradfix.rewriting.patch import Position, TextEdit
 
 LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -122,11 +122,17 @@ def _invocation(report: Report, root: str) -> _Json:
         _notification("warning", "no Python files are found here", path, root) for path in report.empty
     ]
     notifications += [_notification("note", note, path, root) for path, note in notes]
+    notifications += [
+        _with_region(_notification("note", described, step["filename"], root), step["location"])
+        for step, described in json.training_steps_in_files(report)
+        if step["status"] != "followed"
+    ]
     return {
         "executionSuccessful": not problems,
         "exitCode": report.exit_code,
         "workingDirectory": {"uri": _folder(os.getcwd())},
         "toolExecutionNotifications": notifications,
+        "properties": {"trainingSteps": report.coverage._asdict()},
     }
 
 
@@ -134,11 +140,16 @@ def _problem(problem: Problem, root: str) -> _Json:
     cell = "" if problem.cell is None else f"cell {problem.cell}, line {problem.line}: "
     notification = _notification("error", f"{cell}{problem.message}", problem.path, root)
     if problem.line:
-        (location,) = notification["locations"]
         line, column = problem.in_file or (problem.line, problem.column)
-        region = {"startLine": line, "startColumn": column}
-        location["physicalLocation"]["region"] = region
+        notification = _with_region(notification, {"row": line, "column": column})
     return {"descriptor": {"id": problem.code}, **notification}
+
+
+def _with_region(notification: _Json, at: Position) -> _Json:
+    """``notification``, which then stands at a place in its file."""
+    (location,) = notification["locations"]
+    location["physicalLocation"]["region"] = {"startLine": at["row"], "startColumn": at["column"]}
+    return notification
 
 
 def _notification(level: str, message: str, path: str, root: str) -> _Json:

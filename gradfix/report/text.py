@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import textwrap
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradfix.core.codemod import Applicability, Codemod, Finding, Severity, Unanalysed, UnknownFunction
+from gradfix.core.codemod import Applicability, Codemod, Finding, Severity, UnknownFunction
+from gradfix.core.coverage import Coverage, TrainingStep
 from gradfix.pipeline.results import Attempt, Explanation, FilePlan, Judged, Outcome, Plan, Report, Reported
 from gradfix.project.source import Layout, character_column, layout, split_lines
 from gradfix.system.printable import leading, printable
@@ -19,7 +19,7 @@ from gradfix.system.printable import leading, printable
 if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate
     from gradfix.pipeline.journal import Undone
-    from gradfix.pipeline.results import Outdated, WrittenBaseline
+    from gradfix.pipeline.results import Outdated, Shortfall, WrittenBaseline
     from gradfix.verify.evidence import Evidence
 
 MOST_CHANGED = 12
@@ -337,9 +337,10 @@ def codemods(known: Iterable[Codemod]) -> Iterator[str]:
         yield f"{printable(f'{codemod.name:<{width}}  {codemod.severity:<7}  {codemod.summary}')}\n"
 
 
-def described(place: Unanalysed) -> str:
-    """What could not be analysed, why, and what a person can do."""
-    return f"{place.name} could not be analysed: {place.reason}; {place.advice}"
+def described(step: TrainingStep) -> str:
+    """How far a training step was followed, and if it was not, why, and what a person can do."""
+    further = "; ".join(filter(None, (step.assumption, step.reason, step.advice)))
+    return f"{step.name}: {step.status}" + (f": {further}" if further else "")
 
 
 def unknown(function: UnknownFunction) -> str:
@@ -347,18 +348,22 @@ def unknown(function: UnknownFunction) -> str:
     return f"gradfix does not know {function.name}: of what it is given, and what it gives, it says nothing"
 
 
-def _unanalysed(run: Report | Plan, named: bool) -> str:
-    """How much could not be analysed, for the last line; ``named`` says whether that was told in full."""
-    kinds = Counter(place.kind for place in run.unanalysed)
-    wording = " and ".join(_count(number, kind) for kind, number in sorted(kinds.items()))
-    if not wording:
-        return ""
-    return f"; {wording} could not be analysed{'' if named else ' (-v names them)'}"
+def _coverage(coverage: Coverage, named: bool) -> str:
+    """How many training steps were followed; ``named`` says whether the others are told in full."""
+    told = named or coverage.followed == coverage.total
+    return f"; {coverage}" if told else f"; {coverage} (-v names the others)"
 
 
 def summary_of_report(report: Report, verbose: bool = False) -> str:
     """The last line of ``check``."""
-    return _found(report) + _in_baseline(report) + _unanalysed(report, verbose)
+    return _found(report) + _in_baseline(report) + _coverage(report.coverage, verbose)
+
+
+def too_little(shortfall: Shortfall) -> str:
+    """That fewer training steps were followed than are asked for."""
+    asks = f"min-coverage in {shortfall.source}" if shortfall.source else "--min-coverage"
+    coverage = shortfall.coverage
+    return f"{coverage} ({coverage.percent} %), and {asks} asks for {shortfall.minimum} %"
 
 
 def _in_baseline(report: Report) -> str:
@@ -392,8 +397,11 @@ def _found(report: Report) -> str:
 
 
 def summary_of_plan(plan: Plan, verbose: bool = False) -> str:
-    """The last line of ``apply`` and of ``verify``."""
-    return _done(plan) + _unanalysed(plan, verbose)
+    """The last line of ``apply`` and of ``verify``: of training steps if nothing was found, or some were not
+    followed."""
+    coverage = plan.coverage
+    silent = bool(plan.attempts or plan.remaining) and coverage.followed == coverage.total
+    return _done(plan) + ("" if silent else _coverage(coverage, verbose))
 
 
 def summary_of_conversation(plan: Plan) -> str:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from gradfix.autograd.graph import Backward, Event, GraphEnd, Leaf, ModuleCall, Node, OptimizerState, Step
+from gradfix.autograd.graph import (
+    Backward,
+    Edge,
+    Event,
+    GraphEnd,
+    Leaf,
+    ModuleCall,
+    Node,
+    OptimizerState,
+    Step,
+)
 from gradfix.autograd.program import Elsewhere, Program
 from gradfix.autograd.run import Run
 from gradfix.core.codemod import (
@@ -19,9 +29,9 @@ from gradfix.core.codemod import (
     RemoveArgument,
     ReplaceExpression,
 )
-from gradfix.core.segments import call_method, source_segment
+from gradfix.core.segments import call_method, replaced_segment
 from gradfix.core.span import Span
-from gradfix.core.syntax import last_name
+from gradfix.core.syntax import last_name, undetached
 from gradfix.rules import conditional_steps
 
 RETAIN_POSITION = {"backward": 1, "grad": 3}
@@ -126,10 +136,7 @@ def creating_graph(program: Program, call: ast.Call) -> str | None:
         return with_argument(program, call, "create_graph=True")
     if not isinstance(given.value, ast.Constant):
         return None
-    text, start = program.segment(call), Span.of(call)
-    old, place = program.segment(given.value), Span.of(given.value)
-    before = source_segment(program.text, Span(start.line, start.column, place.line, place.column))
-    return f"{before}True{text[len(before) + len(old) :]}"
+    return with_parts(program, call, {given.value: "True"})
 
 
 def insert(anchor: ast.stmt, where: Literal["before", "after"], code: str) -> Edit:
@@ -178,6 +185,26 @@ def detach_at(program: Program, expression: ast.expr) -> Edit:
     return ReplaceExpression(Span.of(expression), code)
 
 
+def detach_operands(program: Program, edges: Iterable[Edge]) -> tuple[str, list[Edit]] | None:
+    """The names of what some operations are given, and the edits that detach it there.
+
+    None where there is nothing, or where an operation stands in another file, or names no operand.
+    """
+    operands = list(dict.fromkeys(edge.operand for edge in edges))
+    written = [operand for operand in operands if operand is not None and line(operand) > 0]
+    if not written or len(written) < len(operands):
+        return None
+    names = ", ".join(dict.fromkeys(f"`{shown(program, operand)}`" for operand in written))
+    return names, [detach_at(program, operand) for operand in written]
+
+
+def with_parts(program: Program, expression: ast.expr, parts: Mapping[ast.expr, str]) -> str:
+    """The source text of an expression with other code in the place of some of its parts."""
+    return replaced_segment(
+        program.text, Span.of(expression), {Span.of(part): code for part, code in parts.items()}
+    )
+
+
 def uncut(program: Program, cut: GraphEnd) -> tuple[str, tuple[Edit, ...]] | None:
     """How a graph that ends at a call of the file is kept, in words and as edits; None if not known.
 
@@ -188,7 +215,7 @@ def uncut(program: Program, cut: GraphEnd) -> tuple[str, tuple[Edit, ...]] | Non
     if not isinstance(site, ast.Call) or len(set(cut.sites)) > 1 or not isinstance(site.func, ast.Attribute):
         return None
     kept = site.func.value
-    if site.func.attr == "detach" and not site.args and not site.keywords:
+    if undetached(site) is not None:
         return f"use `{shown(program, kept)}` without `detach()`", (
             ReplaceExpression(Span.of(site), program.segment(kept)),
         )

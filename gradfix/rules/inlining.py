@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from gradfix.autograd.program import Program
-from gradfix.rules.edits import names_bound, names_read
+from gradfix.rules.edits import names_bound, names_read, with_parts
 
 SIMPLE = (ast.Name, ast.Attribute, ast.Constant)
 """What may be evaluated as often as one likes."""
@@ -108,21 +108,12 @@ def _text(
     """The text of what is returned, with what the parameters are given, and one expression changed."""
     uses = [n for n in ast.walk(result) if isinstance(n, ast.Name) and n.id in given]
 
-    def filled(node: ast.expr) -> str:
-        data = program.segment(node).encode()
-        for use in sorted(uses, key=lambda n: -n.col_offset):
-            first, last = use.col_offset - node.col_offset, (use.end_col_offset or 0) - node.col_offset
-            if first >= 0 and last <= len(data) and _within(use, node):
-                data = data[:first] + _argument(program, use, given[use.id]).encode() + data[last:]
-        return data.decode()
-
-    inner = change(filled(changed))
-    if inner is None:
-        return None
-    if changed is result:
+    parts: dict[ast.expr, str] = {use: _argument(program, use, given[use.id]) for use in uses}
+    inner = change(with_parts(program, changed, parts))
+    if inner is None or changed is result:
         return inner
-    whole, part = filled(result), filled(changed)
-    return whole.replace(part, inner) if whole.count(part) == 1 else None
+    outside = {use: code for use, code in parts.items() if not _within(use, changed)}
+    return with_parts(program, result, {**outside, changed: inner})
 
 
 def _argument(program: Program, use: ast.Name, argument: ast.expr) -> str:

@@ -76,13 +76,12 @@ def held_by(program: Program, change: InPlaceChange, target: ast.Name) -> list[a
     """
     if change.stack is None:
         return None
-    function, name = program.function(change.site), target
-    statement = program.statement(change.site)
+    name, statement = target, program.statement(change.site)
     for_itself = not isinstance(statement, (ast.AugAssign, ast.Expr)) or read_again(
         program, statement, target.id
     )
     for call, given in reversed(change.stack):
-        if not _is_parameter(function, name.id):
+        if not is_parameter(program, name):
             break
         handed = [expression for value, expression in given if value is change.written]
         if len(handed) == 1 and isinstance(handed[0], (ast.Call, ast.BinOp)) and handed[0].lineno > 0:
@@ -91,18 +90,19 @@ def held_by(program: Program, change: InPlaceChange, target: ast.Name) -> list[a
             return None
         if read_again(program, call, handed[0].id):
             return None
-        function, name = program.function(call), handed[0]
-    if _is_parameter(function, name.id) or not (for_itself or name is target):
+        name = handed[0]
+    if is_parameter(program, name) or not (for_itself or name is target):
         return None
     return [name]
 
 
-def _is_parameter(function: ast.AST, name: str) -> bool:
-    spec = getattr(function, "args", None)
-    if not isinstance(spec, ast.arguments):
+def is_parameter(program: Program, expression: ast.expr) -> bool:
+    """Whether this is a parameter of the function that it stands in."""
+    spec = getattr(program.function(expression), "args", None)
+    if not isinstance(spec, ast.arguments) or not isinstance(expression, ast.Name):
         return False
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
-    return any(given is not None and given.arg == name for given in every)
+    return any(given is not None and given.arg == expression.id for given in every)
 
 
 def bound_at(program: Program, name: ast.Name) -> list[ast.stmt]:

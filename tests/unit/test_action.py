@@ -139,7 +139,9 @@ def test_findings_go_where_github_looks_for_them(project: Path) -> None:
     assert done.stdout.startswith("::error title=gradfix (undetached-fake),file=train.py,line=")
     summary = (project.parent / "runner" / "summary.md").read_text()
     assert summary.startswith("### gradfix\n\n<pre>\ntrain.py:")
-    assert summary.endswith("Found 1 finding in 1 file, 1 fixable with `gradfix apply`\n</pre>\n")
+    assert summary.endswith(
+        "Found 1 finding in 1 file, 1 fixable with `gradfix apply`; followed 1 of 1 training step\n</pre>\n"
+    )
     verdict = run_step("verdict", project, CODE="1")
     assert verdict.returncode == 1
     assert run_step("verdict", project, CODE="1", FAIL="false").returncode == 0

@@ -44,7 +44,8 @@ def put(project: Path, code: str, name: str = "train.py") -> Path:
 def test_nothing_to_report_is_0(project: Path) -> None:
     put(project, "fine")
     done = run(project, "check")
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"Checked 1 file, found nothing\n", b"")
+    nothing = b"Checked 1 file, found nothing; there are no training steps\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, nothing, b"")
     done = run(project, "check", "-q")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -74,7 +75,7 @@ def test_findings_are_shown_in_the_source(project: Path) -> None:
         "    2 + call(good)\n"
         "\n"
         "Found 2 findings in 2 files, 1 fixable with `gradfix apply`, "
-        "1 more fixable with `gradfix apply --unsafe-fixes`\n"
+        "1 more fixable with `gradfix apply --unsafe-fixes`; there are no training steps\n"
     )
     assert done.stderr == b""
 
@@ -110,6 +111,7 @@ def test_json_has_the_shape_of_ruff(project: Path) -> None:
                 "message": "here",
             }
         ],
+        "training_steps": None,
     }
     assert found["b.py"]["fix"] is None
     assert found["broken.py"]["code"] == "syntax-error"
@@ -236,7 +238,10 @@ def test_apply_that_fixes_everything_is_0(project: Path) -> None:
     assert "= fixed, not verified (repairs): say good\n    2 - broken" in shown
     assert shown.endswith("\n\nFixed 2 findings in 1 file (2 unverified)\n")
     again = run(project, "apply", "--no-verify")
-    assert (again.returncode, again.stdout) == (0, b"Checked 1 file, found nothing\n")
+    assert (again.returncode, again.stdout) == (
+        0,
+        b"Checked 1 file, found nothing; there are no training steps\n",
+    )
 
 
 def test_apply_that_leaves_something_is_1(project: Path) -> None:

@@ -134,7 +134,7 @@ def test_standard_input_has_a_name_and_its_configuration(project: Path) -> None:
     done = run(project, "-", *options, given=code)
     assert [(one["filename"], one["code"]) for one in json.loads(done.stdout)] == [("src/new.py", "bad-word")]
     left = run(project, "-", "--stdin-filename", "src/left.py", "--force-exclude", given=code)
-    assert (left.returncode, left.stdout) == (0, b"Checked 0 files, found nothing\n")
+    assert left.returncode == 0 and left.stdout.startswith(b"Checked 0 files, found nothing")
     done = run(project, "-", "--stdin-filename", "src/new.py", "--diff", given=code)
     assert (done.returncode, b"+++ b/src/new.py" in done.stdout, b"+good" in done.stdout) == (1, True, True)
     broken = run(project, "-", given=b"x = (")

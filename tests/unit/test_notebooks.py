@@ -338,9 +338,8 @@ def test_notebooks_are_found_in_folders_and_findings_name_their_cells(project: P
     first, second, last = done.stdout.decode().splitlines()
     assert first.startswith("gan.ipynb:cell 5:4:39: undetached-fake [*] error: ")
     assert second.startswith("rnn.ipynb:cell 2:4:5: carried-hidden-state [*] error: ")
-    assert last == "Found 2 findings (2 errors) in 2 files, 2 fixable with `gradfix apply`".replace(
-        " (2 errors)", ""
-    )
+    found = "Found 2 findings in 2 files, 2 fixable with `gradfix apply`"
+    assert last == f"{found}; followed 2 of 2 training steps"
     assert b"found nothing" in gradfix("check", "--exclude", "*.ipynb", cwd=project).stdout
 
 
@@ -355,12 +354,16 @@ def test_json_has_the_cell_and_edits_within_it(project: Path) -> None:
     found = json.loads(gradfix("check", "--output-format", "json", cwd=project).stdout)
     schema = json.loads(gradfix("schema", "findings", cwd=project).stdout)
     Draft202012Validator(schema).validate(found)
-    fake, carried = found
+    fake, carried, coverage = found
     assert (fake["cell"], fake["location"]) == (5, {"row": 4, "column": 39})
     assert [(note["cell"], note["location"]["row"]) for note in fake["notes"]] == [(5, 4), (5, 5), (5, 9)]
     (edit,) = carried["fix"]["edits"]
     assert (edit["cell"], edit["location"]) == (2, {"row": 2, "column": 1})
     assert edit["content"] == "    h = h.detach()\n"
+    assert [(step["cell"], step["name"]) for step in coverage["training_steps"]] == [
+        (5, "the loop in cell 5, line 1"),
+        (2, "the loop in cell 2, line 1"),
+    ]
 
 
 @pytest.mark.parametrize("form", ["github", "gitlab", "sarif"])

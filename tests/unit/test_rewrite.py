@@ -20,7 +20,7 @@ from gradfix.core.codemod import (
     RemoveStatement,
     ReplaceExpression,
 )
-from gradfix.core.segments import Lines, call_method, source_segment
+from gradfix.core.segments import Lines, call_method
 from gradfix.core.span import Span
 from gradfix.rewriting.rewrite import Rewrite, apply_fixes
 
@@ -44,7 +44,7 @@ class Source:
         found = [
             Span.of(node)
             for node in ast.walk(self.tree)
-            if isinstance(node, ast.expr) and source_segment(self.text, Span.of(node)) == code
+            if isinstance(node, ast.expr) and Lines(self.text).segment(Span.of(node)) == code
         ]
         return sorted(found)[nth]
 
@@ -52,7 +52,7 @@ class Source:
         found = [
             Span.of(node)
             for node in ast.walk(self.tree)
-            if isinstance(node, kind) and source_segment(self.text, Span.of(node)).startswith(start)
+            if isinstance(node, kind) and Lines(self.text).segment(Span.of(node)).startswith(start)
         ]
         assert found, start
         return found[-1]
@@ -849,7 +849,7 @@ def test_lines_are_those_of_python(text: str) -> None:
     lines = Lines(text)
     for number, line in enumerate(expected, 1):
         whole = Span(number, 0, number, len(line.encode()))
-        assert lines.segment(whole) == source_segment(text, whole) == line
+        assert lines.segment(whole) == line
         with pytest.raises(ValueError, match="no column"):
             lines.offset(number, len(line.encode()) + 1)
     with pytest.raises(ValueError, match="no line"):

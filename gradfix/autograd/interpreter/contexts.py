@@ -193,6 +193,8 @@ def _suppresses(context: ast.expr) -> bool:
 @statement(ast.Try)
 def _try(run: Run, node: ast.Try, frame: Frame) -> ControlFlow:
     catching, enabled, call, veiled = run.catching, run.grad_enabled, run.current_call, run.unknown_contexts
+    handlers = run.handlers
+    run.handlers += bool(node.handlers)
     run.catching += any(_catches_runtime_error(h) for h in node.handlers)
     try:
         flow = run.execute_block(node.body, frame)
@@ -203,7 +205,7 @@ def _try(run: Run, node: ast.Try, frame: Frame) -> ControlFlow:
             raise
         flow = STOP
         run.grad_enabled, run.current_call, run.unknown_contexts = enabled, call, veiled
-    run.catching = catching
+    run.catching, run.handlers = catching, handlers
     if isinstance(flow, Stop) and node.handlers:
         flow = run.execute_block(node.handlers[0].body, frame)
     elif flow is None:

@@ -67,9 +67,11 @@ def _expression(run: Run, node: ast.Expr, frame: Frame) -> ControlFlow:
 
 def _compute_calls(run: Run, outer: ast.Call, frame: Frame) -> None:
     """Run the calls of the project within a call that only prints: ``print(f"{evaluate(net,
-    loader):.3f}")``."""
+    loader):.3f}")``; and those of torch that work in place."""
     for call in _calls_within(outer):
-        if isinstance(evaluated_again(run, call.func, frame), (Function, Module)):
+        function = evaluated_again(run, call.func, frame)
+        in_place = isinstance(function, ImportedName) and function.name.endswith("_")
+        if in_place or isinstance(function, (Function, Module)):
             run.evaluate(call, frame)
         else:
             _compute_calls(run, call, frame)

@@ -13,7 +13,7 @@ from gradfix.autograd.graph import Backward, Clip, Leaf, Replacement, SchedulerS
 from gradfix.autograd.parameters import go_through, leaves_of, module_leaves
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import before_methods, function, method, package
-from gradfix.autograd.values import Const, Module, Optimizer, Scheduler, Unknown, Value
+from gradfix.autograd.values import Const, Module, Optimizer, ParameterIterable, Scheduler, Unknown, Value
 
 
 @function(
@@ -27,6 +27,8 @@ def clip(run: Run, call: Call) -> Value:
     """``torch.nn.utils.clip_grad_norm_(parameters, max_norm)`` and the like: of whatever make."""
     given = call.argument("parameters", 0)
     tops, known = leaves_of(given) if given is not None else ([], False)
+    if isinstance(given, ParameterIterable) and given.made is not None and given.exhausted_by is not None:
+        tops = []
     if given is not None:
         go_through(run, given, call.site)
     note_clipping(run, [leaf for top in tops for leaf in top.family()], known, call.site)
@@ -65,6 +67,8 @@ def make_schedule(run: Run, call: Call, last: Value | None = None) -> Value | No
     It begins with its first value if the ``last`` epoch, where it is given, is -1.
     """
     optimizer = call.argument("optimizer", 0)
+    if run.symbols is not None and optimizer is not None:
+        run.symbols.note_stepped(optimizer)
     if not isinstance(optimizer, Optimizer):
         return None
     if last is None and "last_epoch" in call.keywords:

@@ -67,6 +67,8 @@ def _update(run: Run, scaler: Scaler | Unknown, call: Call) -> Value | None:
 def _given(run: Run, call: Call) -> Optimizer | None:
     """The optimizer that a scaler is handed first."""
     first = call.args[0][0] if call.args else NONE
+    if run.symbols is not None:
+        run.symbols.note_stepped(first)
     optimizer = adopted(run, first) or first
     return optimizer if isinstance(optimizer, Optimizer) else None
 

@@ -26,6 +26,7 @@ from gradfix.autograd.values import (
     Mapping,
     Method,
     Module,
+    NamedResults,
     Namespace,
     Optimizer,
     ParameterIterable,
@@ -63,6 +64,11 @@ def _as_method(run: Run, value: Value, name: str, node: ast.AST) -> Value:
     return Method(value, name)
 
 
+@attributes_of(NamedResults)
+def _named_result(run: Run, value: NamedResults, name: str, node: ast.AST) -> Value:
+    return value.items[value.fields.index(name)] if name in value.fields else Method(value, name)
+
+
 @attributes_of(ImportedName)
 def _external_attribute(run: Run, value: ImportedName, name: str, node: ast.AST) -> Value:
     return Attributes(value) if name == "__dict__" else member(value.name, name)
@@ -88,8 +94,9 @@ def _unknown_attribute(run: Run, value: Unknown, name: str, node: ast.AST) -> Va
     child = run.part_of(value, name)
     if value.graphless and (name in TENSOR_DATA or operators.attribute(name) is not None):
         child.graphless, child.lost = True, value.lost
-    value.attributes[name] = child
-    return child
+    known = child if run.symbols is None else run.symbols.part(value, child, name, node)
+    value.attributes[name] = known
+    return known
 
 
 @attributes_of(Class)
@@ -189,7 +196,9 @@ def _object_attribute(run: Run, value: Module | Instance, name: str, node: ast.A
     if isinstance(value, Module):
         fresh.owner = value
     value.attributes[name] = fresh
-    return fresh
+    if run.symbols is not None and isinstance(value, Instance):
+        value.attributes[name] = run.symbols.introduce(fresh, (value.cls.node, name), f"self.{name}", node)
+    return value.attributes[name]
 
 
 def _made_at_first(run: Run, value: Module | Instance, name: str) -> bool:
@@ -234,6 +243,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             value.label = name
         if run.optimizers and isinstance(value, Module) and isinstance(holder, (Module, Unknown)):
             replace(run, holder, name, value, target)
+        if isinstance(holder, Module) and isinstance(holder.attributes.get(name), Module):
+            run.summaries.clear()  # The networks that this is a part of compute with another layer now.
         holder.attributes[name] = value
         if name == "weight" and isinstance(holder, Module) and holder.leaf is not None:
             # A layer that is given another one's weights shares them; a bias of its own is left out.

@@ -223,9 +223,27 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         return NONE
     value = getattr(flow, "value", None)
     if value is None:
-        raise Stopped
+        return _result_of_failure(run, function, call)
     assert isinstance(value, Value)
     return value
+
+
+def _result_of_failure(run: Run, function: Function, call: Call) -> Value:
+    """What a call gives that raises for sure, as far as can be seen: a program that works does not raise there.
+
+    A registry may be filled elsewhere, and files may be there. So the result is unknown, and the run goes on.
+
+    Raises:
+        Stopped: A handler catches it, or a guess has led here that another run revises.
+    """
+    revisable = bool(run.refused) and run.refused[-1] not in run.scenario.revised_guesses
+    main = run.scenario.main_run
+    if run.handlers or revisable or (main is not None and call.site not in main.failed_calls):
+        raise Stopped
+    run.failed_calls.add(call.site)
+    if isinstance(function.bound, Module):
+        function.bound.rest = function.bound.rest or Leaf(f"the rest of {function.bound.label}", None)
+    return call_unknown(run, Unknown(function.name), call)
 
 
 def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> ParameterIterable | None:
@@ -288,7 +306,7 @@ def bind(
             elif name in defaults:
                 variables[name] = run.evaluate(defaults[name], outer)
             else:
-                variables[name] = Unknown(name)
+                variables[name] = _argument(run, spec, name)
     if spec.vararg is not None:
         variables[spec.vararg.arg] = Sequence("tuple", [v for v, _ in args[len(names) :]])
     if spec.kwarg is not None:
@@ -296,6 +314,18 @@ def bind(
         variables[spec.kwarg.arg] = Mapping(
             {k: v for k, (v, _) in keywords.items() if k not in known and k != "**"}, "**" in keywords
         )
+        if run.symbols is not None:
+            run.symbols.keys[variables[spec.kwarg.arg]] = spec.kwarg
+            run.symbols.names[spec.kwarg] = spec.kwarg.arg
+
+
+def _argument(run: Run, spec: ast.arguments, name: str) -> Value:
+    """The value of a parameter that no call in sight binds."""
+    value = Unknown(name)
+    if run.symbols is None:
+        return value
+    place = next(one for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs) if one.arg == name)
+    return run.symbols.introduce(value, place, name, place)
 
 
 def instantiate(run: Run, cls: Class, call: Call) -> Value:

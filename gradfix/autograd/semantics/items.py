@@ -102,6 +102,8 @@ def _mapping_item(
         if not value.open:
             run.missed.add((ast.unparse(expression), str(index.value)))
         fresh = value.fresh(str(index.value))
+        if run.symbols is not None and isinstance(fresh, Unknown):
+            fresh = run.symbols.part(value, fresh, f"[{index.value!r}]", site or expression)
         if isinstance(index.value, (str, int)):
             value.items[index.value] = fresh
         return fresh
@@ -153,6 +155,8 @@ def _unknown_item(
         if known is None:
             known = Unknown(value.label + name, None, value)
             known.graphless, known.lost = value.graphless, value.lost
+            if run.symbols is not None:
+                known = run.symbols.part(value, known, name, site or expression)
             value.attributes[name] = known
         return known
     if value.node is not None:
@@ -307,7 +311,8 @@ def slice_of(run: Run, value: Value, node: ast.Subscript, frame: Frame) -> Value
         table = operators.method("getitem.int_or_slice")
         assert table is not None
         return apply(run, table, [(value, node.value)], {}, node)
-    if isinstance(value, Module) and value.kind == "torch.nn.Sequential" and not unknown_bound:
+    listed = ("torch.nn.Sequential", "torch.nn.ModuleList")
+    if isinstance(value, Module) and value.kind in listed and not unknown_bound:
         cut = Module(value.kind, value.label)
         cut.items = value.items[slice(*parts)]
         return cut

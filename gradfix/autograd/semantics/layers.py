@@ -7,7 +7,7 @@ import ast
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Call, flag, to_none, unwritten
 from gradfix.autograd.engine import hand_over, havoc, zero_grad
-from gradfix.autograd.graph import Leaf, Storage, Tri
+from gradfix.autograd.graph import Edge, Leaf, Storage, Tri
 from gradfix.autograd.parameters import (
     LAYERED,
     _below,
@@ -124,6 +124,14 @@ def _forward(run: Run, module: Module, call: Call) -> Value:
             run.unknown_functions.setdefault(module.kind, call.site)
         return _block_forward(run, module, module.leaf, call)
     result = apply(run, table, call.args, call.keywords, call.site, module.leaf, module)
+    if module.leaf is not None and isinstance(result, Tensor) and result.node is not None:
+        # A weight that was computed leads on to what it was computed of.
+        bound = (module.attributes.get(name) for name in ("weight", "bias"))
+        result.node.edges += tuple(
+            Edge(one.node, False, None)
+            for one in bound
+            if isinstance(one, Tensor) and one.node is not None and one.node is not result.node
+        )
     if overwrites and active is None:
         weak_update_of_operand(call.args, call.keywords, result)
     return result

@@ -10,8 +10,10 @@ from gradfix.autograd.semantics.dispatch import call_method, call_value, inheren
 from gradfix.autograd.semantics.functions import inherit
 from gradfix.autograd.semantics.libraries import HARMLESS, NETWORKS
 from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
+from gradfix.autograd.semantics.operations import may_carry
 from gradfix.autograd.semantics.processes import PROCESSES, start
 from gradfix.autograd.semantics.unknown import LOGGING, call_unknown, is_logging
+from gradfix.autograd.symbols import Symbols
 from gradfix.autograd.values import (
     NONE,
     Class,
@@ -49,9 +51,25 @@ def _instance_method(
         # A method inherited from a class that is not seen can reach all of the object.
         havoc(run, [base], call.site)
     inherited = _inherited(base, call.name)
+    if run.symbols is not None and not inherited.harmless:
+        return _of_symbol(run, run.symbols, base, inherited, call)
     if not inherited.harmless:
         hand_over(run, [base], call.site)
     return call_unknown(run, inherited, call)
+
+
+def _of_symbol(run: Run, symbols: Symbols, base: Instance, held: Unknown, call: Call) -> Value:
+    """A method that no class in sight has: it may be a network that a class out of sight has set."""
+    value = symbols.introduce(held, (base.cls.node, call.name), f"self.{call.name}", call.site)
+    base.attributes[call.name] = value
+    if not isinstance(value, Unknown) or value.leaf is not None:
+        return call_value(run, value, call)
+    hand_over(run, [base], call.site)
+    result = call_unknown(run, value, call)
+    if symbols.world.weak and not call.discarded and isinstance(result, Unknown) and result.node is None:
+        may_carry(run, result, call.site)
+    symbols.note(run.serial, value, call, "", result)
+    return result
 
 
 @other_methods(Class)

@@ -26,11 +26,13 @@ from gradfix.autograd.graph import (
 )
 from gradfix.autograd.operators import OUT, Operator, is_loss
 from gradfix.autograd.run import Run, Uncaught
+from gradfix.autograd.symbols import Symbols
 from gradfix.autograd.values import (
     NONE,
     Const,
     Module,
     Optimizer,
+    NamedResults,
     ParameterIterable,
     Scaler,
     Sequence,
@@ -210,10 +212,12 @@ def lost_in_call(args: list[Argument], keywords: Keywords) -> GraphEnd | None:
     return lost_in(value for value, _ in [*args, *keywords.values()])
 
 
-def build(structure: str, make: Callable[[bool], Value]) -> Value:
+def build(table: Operator, make: Callable[[bool], Value]) -> Value:
     """A value of the shape that an operator's ``outputs`` describes."""
-    value, _ = _build(structure, 0, make)
-    return value
+    if table.outputs == "t":
+        return make(True)
+    value, _ = _build(table.outputs, 0, make)
+    return NamedResults(value.items, table.fields) if table.fields and isinstance(value, Sequence) else value
 
 
 def _build(text: str, at: int, make: Callable[[bool], Value]) -> tuple[Value, int]:
@@ -256,7 +260,7 @@ def apply(
                 tensor.storage.fill = made_of_one_number(table.name, args)
                 return tensor
 
-            return plain(True) if table.outputs == "t" else build(table.outputs, plain)
+            return build(table, plain)
     slots: list[list[Operand]] = []
     first: Value | None = None
     vague = False
@@ -372,7 +376,7 @@ def apply(
             node.saved += ((tensor.storage, tensor.storage.version, None),)
         return tensor
 
-    return make(True) if table.outputs == "t" else build(table.outputs, make)
+    return build(table, make)
 
 
 def _leaf_of(tensor: Tensor) -> Leaf | None:
@@ -558,7 +562,7 @@ def unknown(
     result = Unknown(label)
     result.made = True
     if not carrying or run.grad_enabled is False:
-        return result
+        return result if run.symbols is None else _of_symbols(run, run.symbols, result, args, keywords, site)
     node, requires, _ = record(run, label, site, [operands], None, certain and carrying == 1)
     if base is not None:
         if node is None:
@@ -567,11 +571,28 @@ def unknown(
         node.edges += (Edge(base, certain and carrying == 1, None),)
     if node is not None:
         node.foreign = True
+    elif run.symbols is not None:
+        return _of_symbols(run, run.symbols, result, args, keywords, site)
     result.node = node
     result.requires = requires if carrying == 1 and certain and base is None else None
     if base is not None and carrying == 1 and certain:
         result.requires = None
     return result
+
+
+def _of_symbols(
+    run: Run, symbols: Symbols, result: Unknown, args: list[Argument], keywords: Keywords, site: ast.AST
+) -> Value:
+    """The result of a function out of sight that gets no graph: a symbol, or computed with a network that the
+    function is handed."""
+    networks = symbols.handed_over(args, keywords)
+    if networks:
+        may_carry(run, result, site)
+    if result.node is not None:
+        result.node.leaves = tuple((leaf, False, None) for leaf in networks)
+    if run.symbolic:
+        return result
+    return symbols.returned(result, site, [value for value, _ in (*args, *keywords.values())])
 
 
 def write_to_all(

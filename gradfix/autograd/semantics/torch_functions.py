@@ -243,7 +243,15 @@ def save(run: Run, call: Call) -> Value:
 def checkpoint(run: Run, call: Call) -> Value:
     """Activation checkpointing recomputes with the weights of the moment: nothing certain is said of it."""
     _note_data(run, call)
-    return unknown(run, call.args[1:], call.keywords, call.site, "checkpoint", certain=False)
+    result = unknown(run, call.args[1:], call.keywords, call.site, "checkpoint", certain=False)
+    network = call.args[0][0] if call.args else None
+    if isinstance(network, Module) and isinstance(result, Unknown) and run.grad_enabled is not False:
+        if result.node is None:
+            result.node = run.node("checkpoint", call.site)
+            result.node.raises_when_freed, result.requires = None, None
+        leaves = [leaf for top in module_leaves(network) for leaf in top.family()]
+        result.node.leaves += tuple((leaf, False, None) for leaf in leaves)
+    return result
 
 
 def _note_data(run: Run, call: Call) -> None:

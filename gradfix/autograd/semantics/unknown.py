@@ -36,6 +36,7 @@ from gradfix.autograd.semantics.operations import (
 from gradfix.autograd.semantics.optimizers import make_optimizer
 from gradfix.autograd.semantics.tensors import OWN, PLAIN, SAME
 from gradfix.autograd.semantics.texts import TEXT, text_method
+from gradfix.autograd.symbols import Symbols
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -76,6 +77,8 @@ def _call_unknown(run: Run, value: Unknown, call: Call) -> Value:
         may_carry(run, result, call.site)
         if result.node is not None:
             result.node.opaque = not value.stateless()
+    if run.symbols is not None:
+        run.symbols.note(run.serial, value, call, "", result)
     return result
 
 
@@ -96,6 +99,10 @@ def _method_of_unknown(run: Run, value: Unknown, call: Call) -> Value:
     result = _by_its_role(run, value, call)
     if result is None:
         result = inherent_method(run, value, call)
+    if run.symbols is not None:
+        run.symbols.note(run.serial, value, call, call.name, result)
+        if call.name in ("step", "unscale_") and call.args:
+            run.symbols.note_stepped(call.args[0][0])
     return made_by(result, value, call.args)
 
 
@@ -122,9 +129,15 @@ def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
         return _call_unknown_module(run, value, owner.rest, call)
     if call.discarded and _observed(value, call):
         return Unknown(value.label)
+    if run.symbols is not None and run.symbols.makes(call.site):
+        return unknown(run, call.args, call.keywords, call.site, value.label)
     _hand_over(run, value, call)
     handed = None if call.discarded or run.loops else _handed(call.args)
-    if (call.discarded and not _only_reads(value, call.args)) or suspicious(value.label, handed is not None):
+    # An environment's step, a game's: an optimizer's gives nothing, or the loss of a closure.
+    computes = value.label == "step" and not call.discarded and bool(call.args)
+    if (call.discarded and not _only_reads(value, call.args)) or (
+        suspicious(value.label, handed is not None) and not computes
+    ):
         havoc(run, call.values, call.site)
     else:
         _havoc_owners(run, call)
@@ -452,6 +465,8 @@ def _other_method_of_unknown(run: Run, value: Unknown, call: Call) -> Value:
     if call.name[-1:] == "_":
         # Torch's own name for what is done in place.
         weak_update(value)
+    if run.symbols is not None:
+        return _of_symbol(run, run.symbols, value, call)
     network = value if value.leaf is not None else value.parent
     if network is not None and network.leaf is not None and call.args and not call.discarded:
         return _of_network(run, network, network.leaf, call)
@@ -463,6 +478,38 @@ def _other_method_of_unknown(run: Run, value: Unknown, call: Call) -> Value:
     result = call_unknown(run, function, call)
     if result.__class__ is Unknown and call.name == "configure_optimizers":
         # What Lightning calls it, and many without Lightning: the optimizer of this network, if it steps.
+        result.handed = call.site, ParameterIterable([value.parameter_block(call.site)])
+    return _sharing(value, call, result)
+
+
+def _of_symbol(run: Run, symbols: Symbols, value: Unknown, call: Call) -> Value:
+    """A method of something that is a symbol, or of a part of one: it may be a network that the symbol holds.
+
+    ``state.model(x)`` is written as a call of a method is.
+    """
+    held = value.attributes.get(call.name)
+    if held is None:
+        held = symbols.part(value, Unknown(call.name, None, value), call.name, call.site)
+        value.attributes[call.name] = held
+    if not isinstance(held, Unknown):
+        return call_value(run, held, call)
+    if held.owner is None and value.owner is not None:
+        held.owner = value.owner
+    network = value if value.leaf is not None else value.parent
+    if (
+        held.leaf is None
+        and network is not None
+        and network.leaf is not None
+        and call.args
+        and not call.discarded
+    ):
+        result = _of_network(run, network, network.leaf, call)
+    else:
+        result = call_unknown(run, held, call)
+    if symbols.world.weak and not call.discarded and isinstance(result, Unknown) and result.node is None:
+        may_carry(run, result, call.site)
+    symbols.note(run.serial, held, call, "", result)
+    if result.__class__ is Unknown and call.name == "configure_optimizers":
         result.handed = call.site, ParameterIterable([value.parameter_block(call.site)])
     return _sharing(value, call, result)
 

@@ -52,8 +52,7 @@ class WatchedBackward:
         self.value = recorder.describe(self.roots[0]) if len(self.roots) == 1 else None
         self.owned = recorder.parameters()
         self.watched = {id(slot.tensor): slot for _, _, slot in self.owned}
-        for slot in self.watched.values():
-            slot.refresh()
+        recorder.refresh(self.owned)
         self.bare = not recorder.optimizers
         """Whether nothing has been handed to an optimizer yet: then leaves are looked at."""
         if self.bare:
@@ -65,7 +64,9 @@ class WatchedBackward:
         if not job["blind"]:
             seeds = args[1] if len(args) > 1 else kwargs.get("grad_tensors")
             owners = owners_of(self.owned)
-            self.through = recorder.traversals.look(self.roots, owners, seeded=seeds is not None)
+            inputs = args[4] if len(args) > 4 else kwargs.get("inputs")
+            inputs = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs or ())
+            self.through = recorder.traversals.look(self.roots, owners, seeds is not None, inputs)
         leaves = recorder.leaves if self.bare else {}
         self.states = {key: state(slot.tensor) for key, slot in self.watched.items()}
         self.leaf_states = {key: state(leaf) for key, (_, leaf) in leaves.items()}

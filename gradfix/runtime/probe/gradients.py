@@ -21,9 +21,13 @@ class ParameterSlot:
         self.terms = 0.0
         """In a run that rounds otherwise: what rounding may leave of the sum, if that is zero."""
 
-    def refresh(self) -> None:
-        """Notice what happened to the gradient since the last look: cleared, zeroed, assigned."""
-        gradient = self.tensor.grad
+    def refresh(self) -> list[int]:
+        """Notice what happened to the gradient since the last look: cleared, zeroed, assigned.
+
+        Returns:
+            The calls whose gradients it held and holds no more.
+        """
+        gradient, before = self.tensor.grad, self.feeds
         if gradient is None:
             self.feeds = []
         elif gradient is not self.gradient:
@@ -34,6 +38,7 @@ class ParameterSlot:
         if not self.feeds:
             self.terms = 0.0
         self.gradient = gradient
+        return [call for call in before if call != BY_HAND] if self.feeds is not before else []
 
     def fed(self, by: int) -> None:
         """Note that the backward call ``by`` has accumulated into the gradient."""

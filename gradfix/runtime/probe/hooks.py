@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -134,6 +135,7 @@ def install(recorder: Recorder) -> None:
     torch.autograd.grad = grad
     torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign]
     if recorder.job["updates"]:
+        watch_adjustments(recorder)
         clips = torch.nn.utils.clip_grad
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             wrapped = noting(getattr(clips, name))
@@ -144,3 +146,47 @@ def install(recorder: Recorder) -> None:
     # Accelerators are hidden: results there are not repeatable, and a fork cannot use them.
     if hasattr(torch.backends, "mps"):
         torch.backends.mps.is_available = lambda: False  # type: ignore[assignment]
+
+
+def watch_adjustments(recorder: Recorder) -> None:
+    """Note when a program has gradients unscaled, and when it has a schedule set the learning rate.
+
+    Not so where torch does it within another call: a schedule that is made takes a first step, one that
+    consists of others has these take theirs, and a scaler that steps unscales what is not unscaled yet.
+    """
+    within = threading.local()
+
+    def watching(
+        real: Callable[..., Any], note: Callable[[tuple[Any, ...]], None] | None = None
+    ) -> Callable[..., Any]:
+        @functools.wraps(real)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            outermost = not getattr(within, "another", False)
+            if outermost and note is not None and recorder.watching() and not kwargs:
+                note(args)
+            within.another = True
+            try:
+                return real(*args, **kwargs)
+            finally:
+                within.another = not outermost
+
+        return watched
+
+    def scheduled(args: tuple[Any, ...]) -> None:
+        # Who says by what it is set sets it himself.
+        if len(args) == 1:
+            recorder.adjusted("scheduled", getattr(args[0], "optimizer", None))
+
+    def unscaled(args: tuple[Any, ...]) -> None:
+        recorder.adjusted("unscaled", args[-1])
+
+    made = torch.optim.lr_scheduler
+    schedules: list[Any] = [getattr(made, "LRScheduler", None) or made._LRScheduler]
+    for kind in schedules:
+        schedules.extend(kind.__subclasses__())
+        for name, note in (("step", scheduled), ("_initial_step", None)):
+            if name in vars(kind):
+                setattr(kind, name, watching(vars(kind)[name], note))
+    scaler: Any = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
+    scaler.unscale_ = watching(scaler.unscale_, unscaled)
+    scaler.step = watching(scaler.step)

@@ -38,6 +38,8 @@ class Recorder:
         self.clock = clock.Clock()
         self.optimizers: list[Any] = []
         self.slots: dict[int, ParameterSlot] = {}
+        self.tensors: dict[int, int] = {}
+        """By the identity of a parameter: a number that tells it from others, whoever owns it."""
         self.leaves: dict[int, tuple[str, torch.Tensor]] = {}
         self.backwards = self.steps = self.errors = 0
         self.reached: set[tuple[int, ...]] = set()
@@ -74,6 +76,8 @@ class Recorder:
         # A signal may have come in the middle of describing something: nothing is described then.
         calm = how in ("finished", "error")
         with self.bookkeeping():
+            if calm:
+                self.refresh(self.parameters())
             known = self.leaves.values() if calm else ()
             leaves = {name: self.describe(leaf.grad) for name, leaf in known}
             held = {name: self.describe(leaf) for name, leaf in known}
@@ -158,6 +162,7 @@ class Recorder:
             kind=type(optimizer).__name__,
             at=at,
             parameters=[names.get(id(tensor), "") for tensor in tensors],
+            tensors=[self.tensors.setdefault(id(tensor), len(self.tensors)) for tensor in tensors],
             shapes=[[] if torch.nn.parameter.is_lazy(one) else list(one.shape) for one in tensors],
             settings=settings_of(optimizer),
         )
@@ -287,6 +292,18 @@ class Recorder:
         if self.turns[id(optimizer)] <= ENOUGH:
             self.scouted()
 
+    def refresh(self, owned: list[tuple[int, int, ParameterSlot]]) -> None:
+        """Notice which gradients have been cleared or assigned since the last look, and write that."""
+        slots = {id(slot.tensor): slot for _, _, slot in owned}
+        lost = {key: slot.refresh() for key, slot in slots.items()}
+        cleared = [
+            [index, position, lost[id(slot.tensor)]]
+            for index, position, slot in owned
+            if lost[id(slot.tensor)]
+        ]
+        if cleared:
+            self.emit("cleared", parameters=cleared)
+
     def look(self, watched: dict[int, ParameterSlot]) -> None:
         """Find what holds the parameters that optimizers own; to compare repairs, what is like them, too."""
         describe = self.describe if self.job["updates"] else None
@@ -309,9 +326,9 @@ class Recorder:
             rows = []
             terms = []
             owned = self.parameters()
+            self.refresh(owned)
             for index, _, slot in owned:
                 if index == owner:
-                    slot.refresh()
                     tensor = slot.tensor
                     hashes = [self.provenance.of(tensor.grad), self.provenance.of(tensor)]
                     rows.append(
@@ -356,6 +373,12 @@ class Recorder:
         text = ", ".join(f"{key}={float(value):g}" for key, value in how.items() if key in measures)
         with self.bookkeeping():
             clipped = {id(parameter) for parameter in parameters}
+            owned = self.parameters()
+            self.refresh(owned)
+            holding = (index for index, _, slot in owned if slot.feeds and id(slot.tensor) in clipped)
+            first = min(holding, default=None)
+            if first is not None:
+                self.emit("clipped", optimizer=first)
             for index, optimizer in enumerate(self.optimizers):
                 own = [one for group in optimizer.param_groups for one in group["params"]]
                 given = {id(one) for one in own if one.grad is not None}
@@ -364,6 +387,12 @@ class Recorder:
                     if norm is not None:
                         factor = max(0.0, min(1.0, how["max_norm"] / (float(norm) + 1e-6)))
                     self.clips.setdefault(index, []).append((text, factor if given <= clipped else 1.0))
+
+    def adjusted(self, how: str, optimizer: Any) -> None:
+        """Something has been done to the gradients or the learning rate of an optimizer."""
+        for index, known in enumerate(self.optimizers):
+            if known is optimizer:
+                self.emit(how, optimizer=index)
 
     def weights(self, optimizer: Any) -> list[Any]:
         """What an optimizer's parameters hold now."""

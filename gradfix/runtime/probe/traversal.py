@@ -13,8 +13,9 @@ import contextlib
 import functools
 import gc
 import sys
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -28,7 +29,9 @@ TERM, CALLS = "gradfix_term", "gradfix_calls"
 ALIVE = "gradfix_alive"
 """The stamp on what was differentiated, which goes when its graph does."""
 
-SUMS = frozenset({"AddBackward0", "SubBackward0", "StackBackward0", "CatBackward0"})
+DIFFERENCES = frozenset({"RsubBackward0", "RsubBackward1"})
+"""A number, or a tensor, less what has a graph."""
+SUMS = frozenset({"AddBackward0", "SubBackward0", "StackBackward0", "CatBackward0", *DIFFERENCES})
 """Sums of what they are given, or lists of it."""
 SCALES = frozenset({"MulBackward0", "DivBackward0"})
 """The same, where only one of two factors has a graph."""
@@ -96,8 +99,8 @@ class Traversals:
         self.pending: list[Any] = []
         """The nodes of the call that is about to happen."""
         self.alive = Alive()
-        self.moved: dict[int, int] = {}
-        """By the identity of a parameter: the number of the nodes that were made before it moved last."""
+        self.moved: dict[int, list[int]] = {}
+        """By the identity of a parameter: the number of the nodes that were made before each of its moves."""
         self.edges: list[Edge] = []
         """Those by which the losses of that call depend on what they take for constants."""
 
@@ -120,7 +123,8 @@ class Traversals:
     def stepped(self, parameters: Iterable[torch.Tensor]) -> None:
         """Note that parameters have been moved."""
         now = self.made()
-        self.moved.update((id(one), now) for one in parameters if one.grad is not None)
+        for key in {id(one) for one in parameters if one.grad is not None}:
+            self.moved.setdefault(key, []).append(now)
 
     def gone(self, call: int) -> None:
         """Note that the call has happened that was looked at last."""
@@ -133,6 +137,7 @@ class Traversals:
         roots: Iterable[torch.Tensor],
         owned: Mapping[int, list[tuple[int, int]]],
         seeded: bool = False,
+        inputs: Collection[torch.Tensor] = (),
     ) -> dict[str, Any] | None:
         """What a call goes through that is about to differentiate ``roots``.
 
@@ -141,15 +146,18 @@ class Traversals:
             owned: By the identity of a parameter, ``(optimizer, position)`` of everyone that owns it.
             seeded: Whether a vector is given whose product with the Jacobian is asked for. Of another vector
                 it is another loss: no term of it is told from others.
+            inputs: What alone it is to give gradients, if anything.
 
         Returns:
             ``layers``: of each node that uses parameters, ``[[optimizer, position], ...]``; ``below``: by
             layer, those that come next towards the leaves; ``terms``: of each ``[number, count, [layer, ...],
-            predicts]``, with the layers that come first, and whether it holds a prediction against data;
-            ``again``: earlier calls that have gone through a part of the same graph; ``stale``: parameters
-            that have moved since it was made. Where losses depend on what they take for constants,
-            ``constants`` are the layers that come first behind these; ``cut`` has ``below`` and the layers of
-            ``terms`` without them. ``None`` where the graphs are too large.
+            predicts, scale]``, with the layers that come first, whether it holds a prediction against data,
+            and by what number the loss multiplies it, if that is one and known; ``again``: earlier calls that
+            have gone through a part of the same graph; ``versions``: ``[[optimizer, position, forward, now],
+            ...]``, how often each parameter had moved when it was used first, and until now. Where losses
+            depend on what they take for constants, ``constants`` are the layers that come first behind these;
+            ``cut`` has ``below`` and the layers of ``terms`` without them. ``None`` where the graphs are too
+            large.
         """
         starts = [root.grad_fn for root in roots if root.grad_fn is not None]
         for start in starts:
@@ -157,6 +165,8 @@ class Traversals:
             if ALIVE not in noted:
                 noted[ALIVE] = self.alive.stamp()
         nodes = in_order(starts, _following, NODES - self.nodes)
+        if inputs:
+            nodes = _leading_to(nodes, inputs)
         self.nodes += len(nodes)
         self.pending = [node for node in nodes if self.saves(type(node))]
         layers = {node: used for node in nodes if (used := self.uses(node, owned))}
@@ -170,11 +180,11 @@ class Traversals:
             "layers": list(layers.values()),
             "below": [list(_bits(ahead[node])) for node in layers],
             "terms": [
-                [self.stamped(node, seeded), count, _first(node, number, ahead), _predicts(node)]
-                for node, count in terms.items()
+                [self.stamped(node, seeded), count, _first(node, number, ahead), _predicts(node), scale]
+                for node, (count, scale) in terms.items()
             ],
             "again": sorted({call for node in self.pending for call in node.metadata.get(CALLS, ())}),
-            "stale": sorted({place for node in layers for place in self.late(node, owned)}),
+            "versions": self.versions(layers, owned),
         }
         if self.edges:
             cut = _ahead(nodes, number, self.edges)
@@ -204,25 +214,26 @@ class Traversals:
             for handle in handles:
                 handle.remove()
 
-    def late(self, node: Any, owned: Mapping[int, list[tuple[int, int]]]) -> list[tuple[int, int]]:
-        """The parameters that a node uses and that have moved since it was made."""
+    def versions(
+        self, layers: Iterable[Any], owned: Mapping[int, list[tuple[int, int]]]
+    ) -> list[tuple[int, int, int, int]]:
+        """Of each parameter that some nodes use: how often it had moved when the first was made, and now."""
+        used: dict[int, int] = {}
+        for node in layers:
+            for leaf in _leaves(node):
+                age = _age(node)
+                used[id(leaf)] = min(used.get(id(leaf), age), age)
         return [
-            place
-            for leaf, _ in node.next_functions
-            if leaf is not None and hasattr(leaf, "variable")
-            if self.moved.get(id(leaf.variable), -1) > _age(node)
-            for place in owned.get(id(leaf.variable), ())
+            (*place, bisect_left(moves, age), len(moves))
+            for leaf, age in used.items()
+            for moves in [self.moved.get(leaf, [])]
+            for place in owned.get(leaf, ())
         ]
 
     @staticmethod
     def uses(node: Any, owned: Mapping[int, list[tuple[int, int]]]) -> list[tuple[int, int]]:
         """The parameters that a node uses itself."""
-        return [
-            place
-            for leaf, _ in node.next_functions
-            if leaf is not None and hasattr(leaf, "variable")
-            for place in owned.get(id(leaf.variable), ())
-        ]
+        return [place for leaf in _leaves(node) for place in owned.get(id(leaf), ())]
 
     def stamped(self, node: Any, fresh: bool) -> int:
         """The number of a term, which it keeps, unless it is to have a ``fresh`` one of its own."""
@@ -247,9 +258,25 @@ def in_order(starts: Iterable[Any], following: Callable[[Any], list[Any]], most:
     return found[::-1]
 
 
+def _leading_to(nodes: Sequence[Any], targets: Iterable[torch.Tensor]) -> list[Any]:
+    """Those of some nodes, in order, through which a gradient gets to some tensors: no other one is run."""
+    wanted = {id(one) for one in targets}
+    leading = {one.grad_fn for one in targets if one.grad_fn is not None}
+    for node in reversed(nodes):
+        below = any(one in leading for one, _ in node.next_functions)
+        if below or any(id(leaf) in wanted for leaf in _leaves(node)):
+            leading.add(node)
+    return [node for node in nodes if node in leading]
+
+
 def _following(node: Any) -> list[Any]:
     """The nodes that come next towards the leaves, but for these."""
     return [one for one, _ in node.next_functions if one is not None and not hasattr(one, "variable")]
+
+
+def _leaves(node: Any) -> Iterator[torch.Tensor]:
+    """The leaves that come next."""
+    return (one.variable for one, _ in node.next_functions if hasattr(one, "variable"))
 
 
 def _ahead(nodes: Sequence[Any], number: Mapping[Any, int], without: Sequence[Edge] = ()) -> dict[Any, int]:
@@ -260,7 +287,7 @@ def _ahead(nodes: Sequence[Any], number: Mapping[Any, int], without: Sequence[Ed
         ahead[node] = 0
         for at, (one, _) in enumerate(node.next_functions):
             if one is not None and not hasattr(one, "variable") and (node, at) not in cut:
-                ahead[node] |= 1 << number[one] if one in number else ahead[one]
+                ahead[node] |= 1 << number[one] if one in number else ahead.get(one, 0)
     return ahead
 
 
@@ -373,24 +400,58 @@ def _scoring(real: Callable[..., Any]) -> Callable[..., Any]:
     return log_prob
 
 
-def _terms(starts: Sequence[Any]) -> dict[Any, int]:
-    """The terms of a sum, and how often each is added or subtracted."""
+def _terms(starts: Sequence[Any]) -> dict[Any, tuple[int, float | None]]:
+    """The terms of a sum: how often each is added or subtracted, and by what it is multiplied."""
     counts = Counter(starts)
+    scales: dict[Any, set[float | None]] = {start: {1.0} for start in starts}
     for node in in_order(starts, _summands, NODES):
         for one in _summands(node):
             counts[one] += counts[node]
-    return {node: count for node, count in counts.items() if not _summands(node)}
+            by = [_factor(node, at) for at, (other, _) in enumerate(node.next_functions) if other is one]
+            scales.setdefault(one, set()).update(
+                None if scale is None or factor is None else scale * factor
+                for scale in scales[node]
+                for factor in by
+            )
+    return {
+        node: (count, scales[node].pop() if len(scales[node]) == 1 else None)
+        for node, count in counts.items()
+        if not _summands(node)
+    }
 
 
 def _summands(node: Any) -> list[Any]:
     """What a node adds up, if it does nothing else; nothing for a term."""
     name = node.name()
     following = _following(node)
-    if name in SUMS or name in SHAPES or (name in SCALES and len(following) == 1):
+    if len(following) < sum(one is not None for one, _ in node.next_functions):
+        return []  # A leaf is added, or multiplied by.
+    if name in SUMS or name in SHAPES:
         return following
+    if name in SCALES and len(following) == 1:
+        # A quotient is a multiple of what is divided: `3 / x`, which is computed as `3 * (1 / x)`, is none.
+        quotient = name == "DivBackward0" and node.next_functions[0][0] is not following[0]
+        return [] if quotient or following[0].name() == "ReciprocalBackward0" else following
     if name in TOTALS and any(one.name() in ("StackBackward0", "CatBackward0") for one in following):
         return following
     return []
+
+
+def _factor(node: Any, at: int) -> float | None:
+    """By what a sum multiplies one of its summands, or a multiple what it is one of; None: not known."""
+    name = node.name()
+    try:
+        if name in SCALES:
+            by = float(node._saved_self if at else node._saved_other)
+            return 1 / by if name == "DivBackward0" else by
+        if name.startswith("Mean"):
+            return None
+        sign = (
+            -1.0 if name in DIFFERENCES or name == "NegBackward0" or (name == "SubBackward0" and at) else 1.0
+        )
+        return sign * float(getattr(node, "_saved_alpha", 1) if at or name in DIFFERENCES else 1)
+    except (AttributeError, RuntimeError, TypeError, ValueError, ZeroDivisionError):
+        return None  # A tensor of several numbers, or one that has been freed.
 
 
 def _bits(number: int) -> Iterator[int]:

@@ -150,16 +150,18 @@ def kept(case: Case) -> list[Check]:
 
 def once(case: Case) -> list[Check]:
     """Whether no step of the fixed program consumes a loss twice, unless the original's do."""
-    if case.after.ledger is None or not case.after.ledger.steps:
+    ledger = case.after.ledger
+    if ledger is None or not ledger.steps:
         return []
     known = case.before.ledger.doubled() if case.before.ledger is not None else ()
     excused = {tuple(call.loss for call in one.calls) for one in known}
-    for one in case.after.ledger.doubled():
+    for one in ledger.doubled():
         losses = tuple(call.loss for call in one.calls)
         if losses not in excused:
-            who = case.after.optimizers[one.step.optimizer].name
+            step = ledger.steps[one.step]
+            who = case.after.optimizers[step.optimizer].name
             how = "is backpropagated twice" if len(losses) > 1 else f"adds one term {one.count} times"
-            detail = f"step {one.step.number + 1} of {who} uses the gradient of one loss {one.count} times"
+            detail = f"step {step.number + 1} of {who} uses the gradient of one loss {one.count} times"
             counts = f"{losses[-1]} {how}, so its gradient counts {_times(one.count)}"
             return [Check("once", "fails", f"{detail}: {counts}")]
     return [Check("once", "holds", f"{each_step(len(case.after.steps))} uses the gradient of each loss once")]

@@ -45,8 +45,9 @@ def outdated(run: Recording) -> Apart | None:
     """Whether a step consumes what was computed with weights from before a step."""
     if run.ledger is None:
         return Apart("its graphs are too large to look at", known=False)
-    for call, _ in intent.outdated(run.ledger):
-        return Apart(f"the backward call of {call.loss} uses weights that a step has changed since")
+    for entry in intent.outdated(run.ledger):
+        loss = run.ledger.calls[entry.call].loss
+        return Apart(f"the backward call of {loss} uses weights that a step has changed since")
     return None
 
 

@@ -19,7 +19,14 @@ from gradfix.verify.judging.results import Judgement, Mistake, Repair, Verdict
 from gradfix.verify.obstacles import why_not
 from gradfix.verify.pairing import Numbers, paired
 from gradfix.verify.recording.noise import noisy
-from gradfix.verify.recording.records import RecordedBackward, RecordedEvent, RecordedStep, Recording
+from gradfix.verify.recording.records import (
+    RecordedAdjustment,
+    RecordedBackward,
+    RecordedClearing,
+    RecordedEvent,
+    RecordedStep,
+    Recording,
+)
 from gradfix.verify.reruns import completed, dithered, farther, short
 from gradfix.verify.runner import Runner
 from gradfix.verify.slicing import affected
@@ -212,13 +219,19 @@ def _turn(run: Recording, like: Recording) -> list[int] | None:
 def _in_order(run: Recording, turn: Sequence[int]) -> Recording:
     """``run`` with other numbers for its optimizers."""
 
+    def name(parameter: Any) -> tuple[int, int]:
+        index, place = parameter
+        return turn[index], place
+
     def moved(event: RecordedEvent) -> RecordedEvent:
-        if isinstance(event, RecordedStep):
+        if isinstance(event, (RecordedStep, RecordedAdjustment)):
             return replace(event, optimizer=turn[event.optimizer])
+        if isinstance(event, RecordedClearing):
+            return replace(event, dropped={name(one): calls for one, calls in event.dropped.items()})
         if isinstance(event, RecordedBackward):
-            reached = frozenset((turn[index], place) for index, place in event.reached)
-            shares = {(turn[index], place): share for (index, place), share in event.shares.items()}
-            return replace(event, reached=reached, shares=shares)
+            shares = {name(one): share for one, share in event.shares.items()}
+            through = event.through and event.through.renamed(lambda one: (name(one),))
+            return replace(event, reached=frozenset(map(name, event.reached)), shares=shares, through=through)
         return event
 
     optimizers = sorted(

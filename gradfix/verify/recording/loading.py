@@ -22,7 +22,9 @@ from gradfix.verify.recording.records import (
     Ending,
     Graphs,
     ParameterState,
+    RecordedAdjustment,
     RecordedBackward,
+    RecordedClearing,
     RecordedEvent,
     RecordedFailure,
     RecordedOptimizer,
@@ -41,6 +43,14 @@ SCHEMA = 1 << 16
 
 UNPRINTABLE = re.compile(r"[^\t\n\r -~\xa0-\ud7ff\ue000-\U0010ffff]")
 """What is not printed of a script's texts: escape sequences may rule the terminal that shows them."""
+
+
+ADJUSTMENTS: dict[str, ledger.Kind] = {
+    "clipped": "clipping",
+    "unscaled": "unscaling",
+    "scheduled": "schedule",
+}
+"""What else happens to gradients and learning rates, by the probe's events."""
 
 
 class Forged(ValueError):
@@ -117,6 +127,12 @@ class _Loader:
         return SourceLocation(line, first, last, receiver, inner.get("file"), inner.get("line"))
 
     def event(self, raw: dict[str, Any], backwards: int) -> RecordedEvent:
+        if raw["event"] == "cleared":
+            return RecordedClearing(
+                {(int(one), int(at)): tuple(map(int, calls)) for one, at, calls in raw["parameters"]}
+            )
+        if raw["event"] in ADJUSTMENTS:
+            return RecordedAdjustment(ADJUSTMENTS[raw["event"]], raw["optimizer"])
         place = self.place(raw["at"])
         if raw["event"] == "backward":
             return RecordedBackward(
@@ -130,7 +146,7 @@ class _Loader:
                 weights={name: self.given(entry) for name, entry in raw.get("weights", {}).items()},
                 saved=raw["saved"],
                 seconds=raw.get("seconds", 0.0),
-                through=self.through(raw.get("through"), backwards, place),
+                through=self.through(raw, backwards, place),
                 floor={(index, position): float(size) for index, position, size in raw.get("terms", ())},
             )
         if raw["event"] == "step":
@@ -176,9 +192,10 @@ class _Loader:
         )
 
     def through(
-        self, raw: dict[str, Any] | None, index: int, place: SourceLocation
+        self, backward: dict[str, Any], index: int, place: SourceLocation
     ) -> ledger.BackwardCall | None:
-        """What a backward call went through (see ``traversal.py``)."""
+        """What a backward call went through (see ``traversal.py``), and what it gave to whom."""
+        raw = backward.get("through")
         if raw is None:
             return None
         used = [
@@ -186,20 +203,30 @@ class _Loader:
         ]
         behind = _closed([tuple(map(int, each)) for each in raw["below"]])
         flow = ledger.GradientFlow(used, behind)
-        firsts = [first for _, _, first, _ in raw["terms"]]
-        numbered = [(int(number), int(count), bool(predicts)) for number, count, _, predicts in raw["terms"]]
+        firsts = [first for _, _, first, *_ in raw["terms"]]
+        numbered = [
+            (int(number), int(count), bool(predicts), None if scale is None else float(scale))
+            for number, count, _, predicts, scale in raw["terms"]
+        ]
         again = frozenset(call for call in map(int, raw["again"]) if 0 <= call < index)
-        stale = frozenset[ledger.Parameter]((int(one), int(at)) for one, at in raw["stale"])
+        versions = {
+            (int(one), int(at)): ledger.Versions(int(forward), int(now))
+            for one, at, forward, now in raw["versions"]
+        }
+        # What is itself differentiated is used by no operation.
+        gives: dict[ledger.Parameter, ledger.Versions] = {
+            (one, at): versions.get((one, at), ledger.Versions(0, 0)) for one, at in backward["reached"]
+        }
 
         def call(
             flow: ledger.GradientFlow, firsts: Sequence[Sequence[int]], **more: Any
         ) -> ledger.BackwardCall:
             terms = []
-            for (number, count, predicts), first in zip(numbered, firsts):
+            for (number, count, predicts, scale), first in zip(numbered, firsts):
                 direct = frozenset(parameter for layer in first for parameter in used[layer])
-                terms.append(ledger.Term(number, count, flow.reached(first), direct, predicts))
+                terms.append(ledger.Term(number, count, flow.reached(first), direct, predicts, scale))
             return ledger.BackwardCall(
-                index, place.receiver or str(place), tuple(terms), flow, again, stale, **more
+                index, place.receiver or str(place), tuple(terms), flow, again, gives, **more
             )
 
         if "cut" not in raw:
@@ -214,7 +241,14 @@ class _Loader:
         name = name or f"the {raw['kind']} of {place}"
         shapes = tuple(tuple(shape) for shape in raw["shapes"])
         return RecordedOptimizer(
-            index, raw["kind"], place, name, tuple(raw["parameters"]), raw["settings"], shapes
+            index,
+            raw["kind"],
+            place,
+            name,
+            tuple(raw["parameters"]),
+            raw["settings"],
+            shapes,
+            tuple(map(int, raw.get("tensors", ()))),
         )
 
 
@@ -383,6 +417,9 @@ def _check(recording: Recording) -> None:
                 raise Forged("a number that is none")
             if not all(isinstance(text, str) for text in (*digests, *event.buffers, *event.others)):
                 raise Forged("what is no text stands for one")
+        elif isinstance(event, RecordedAdjustment):
+            if not 0 <= event.optimizer < len(recording.optimizers):
+                raise Forged("gradients of no optimizer")
         elif isinstance(event, RecordedBackward):
             backwards += 1
             if any(not 0 <= index < len(recording.optimizers) for index, _ in event.reached):

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from gradfix.core import ledger
+from gradfix.core.ledger import Parameter
 from gradfix.runtime.probe import BY_HAND
 from gradfix.runtime.probe.coverage import Piece
 
@@ -154,6 +155,8 @@ class RecordedOptimizer:
     """The options of its parameter groups (learning rate, momentum, ...), as text."""
     shapes: tuple[tuple[int, ...], ...] = ()
     """The shapes of its parameters."""
+    tensors: tuple[int, ...] = ()
+    """By parameter, a number that tells it from others, whoever owns it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +274,22 @@ class RecordedStep:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedClearing:
+    """Gradients were cleared, or assigned, since the event before: when exactly is not seen."""
+
+    dropped: ledger.Calls
+    """By optimizer and position of a parameter: the backward calls whose gradients it holds no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAdjustment:
+    """The gradients of an optimizer were clipped or unscaled, or a schedule has set its learning rate."""
+
+    kind: ledger.Kind
+    optimizer: int
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedFailure:
     """An exception: every one that autograd raised, caught or not, and the one that ended the run."""
 
@@ -294,7 +313,7 @@ class RecordedFailure:
         return (self.kind, self.type, self.message) == (other.kind, other.type, other.message)
 
 
-RecordedEvent = RecordedBackward | RecordedStep | RecordedFailure
+RecordedEvent = RecordedBackward | RecordedStep | RecordedClearing | RecordedAdjustment | RecordedFailure
 
 
 @dataclass(frozen=True)
@@ -360,21 +379,47 @@ class Recording:
 
     @cached_property
     def ledger(self) -> ledger.Ledger | None:
-        """Who consumed what; ``None`` where the graphs of some calls are not known."""
-        calls = tuple(call.through for call in self.backwards if call.through is not None)
-        if len(calls) < len(self.backwards):
-            return None
+        """What each call gave, and its fate; ``None`` where the graphs of some calls are not known."""
+        calls: list[ledger.BackwardCall] = []
+        steps: list[ledger.OptimizerStep] = []
+        clearings: list[ledger.Clearing] = []
+        order: list[ledger.Happened] = []
         turns: Counter[int] = Counter()
-        steps = []
-        for step in self.steps:
-            consumed: dict[ledger.Parameter, tuple[int, ...]] = {
-                (step.optimizer, position): state.feeds
-                for position, state in enumerate(step.parameters)
-                if state.feeds
-            }
-            steps.append(ledger.OptimizerStep(step.optimizer, turns[step.optimizer], consumed))
-            turns[step.optimizer] += 1
-        return ledger.Ledger(calls, tuple(steps))
+        lent: set[ledger.Parameter] = set()
+        for event in self.events:
+            if isinstance(event, RecordedBackward):
+                if event.through is None:
+                    return None
+                order.append(ledger.Happened("backward", len(calls)))
+                calls.append(event.through.renamed(self._places) if self._owners else event.through)
+            elif isinstance(event, RecordedStep):
+                held = {(event.optimizer, at): one.feeds for at, one in enumerate(event.parameters)}
+                consumed: ledger.Calls = {one: feeds for one, feeds in held.items() if feeds}
+                lent.update(one for one, feeds in held.items() if BY_HAND in feeds)
+                order.append(ledger.Happened("step", len(steps)))
+                steps.append(ledger.OptimizerStep(event.optimizer, turns[event.optimizer], consumed))
+                turns[event.optimizer] += 1
+            elif isinstance(event, RecordedClearing):
+                order.append(ledger.Happened("clearing", len(clearings)))
+                dropped: ledger.Calls = {
+                    place: lost for one, lost in event.dropped.items() for place in self._places(one)
+                }
+                clearings.append(ledger.Clearing(dropped))
+            elif isinstance(event, RecordedAdjustment):
+                order.append(ledger.Happened(event.kind, event.optimizer))
+        return ledger.Ledger(tuple(calls), tuple(steps), tuple(clearings), tuple(order), frozenset(lent))
+
+    @cached_property
+    def _owners(self) -> Mapping[Parameter, list[tuple[int, int]]]:
+        """By optimizer and position of a parameter that several own, perhaps later: all its places."""
+        places: dict[int, list[tuple[int, int]]] = {}
+        for optimizer in self.optimizers:
+            for position, tensor in enumerate(optimizer.tensors):
+                places.setdefault(tensor, []).append((optimizer.index, position))
+        return {one: those for those in places.values() if len(those) > 1 for one in those}
+
+    def _places(self, parameter: Parameter) -> Sequence[Parameter]:
+        return self._owners.get(parameter, (parameter,))
 
     @cached_property
     def moved_otherwise(self) -> frozenset[tuple[int, int]]:

@@ -1,0 +1,182 @@
+"""Symbols: what a file does not show, told apart by where it comes from, and what a world takes them for.
+
+A parameter that no call in sight binds, an attribute that no method in sight sets, what a function out of
+sight returns, and the attributes and items of these are symbols. Which of them are networks and optimizers,
+and which optimizer owns which network, is a *world*: see :mod:`gradfix.autograd.open_world`. A run without a
+world leaves them unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gradfix.autograd.arguments import Argument, Call, Keywords
+from gradfix.autograd.graph import Leaf, Node, OptimizerState
+from gradfix.autograd.values import Optimizer, Unknown, Value, tensors_in
+
+Key = Hashable
+"""Identifies a symbol in every run of one file: the node of the syntax tree that introduces it, and the way
+from there."""
+
+
+class Role(enum.Enum):
+    """What a symbol is used as."""
+
+    NETWORK = enum.auto()
+    OPTIMIZER = enum.auto()
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What the symbols of one entry point are taken for."""
+
+    roles: Mapping[Key, Role] = field(default_factory=dict)
+    owners: Mapping[Key, Key | None] | None = None
+    """By network: the optimizer that owns its parameters, or None if no optimizer in sight does, although one
+    might; whether it is trained at all is not known then. Others are trained out of sight. While it is None
+    altogether, every network is trainable and no optimizer owns anything."""
+    weak: bool = False
+    """Whether every method of a symbol is taken for a network that the symbol may hold, to find those that
+    are."""
+    names: Mapping[Key, str] = field(default_factory=dict)
+    """What people call the symbols."""
+    entered_with_gradients: frozenset[Key] = frozenset()
+    """The networks that may have gradients when the entry point is called."""
+
+
+class Use(NamedTuple):
+    """A call of a symbol, or of a method of it."""
+
+    key: Key
+    serial: int
+    """When, among the events of the run."""
+    method: str
+    """Empty for a call of the symbol itself."""
+    plain: bool
+    """Whether nothing was passed by position."""
+    discarded: bool
+    on_data: bool
+    """Whether something that has no graph, and may be a tensor, was passed first."""
+    result: Node | None
+    """Where the result's graph begins, if it may have one."""
+
+
+class Symbols:
+    """The symbols that one run has met, as its world takes them."""
+
+    def __init__(self, world: World, optimizers: list[Optimizer]) -> None:
+        self.world = world
+        self.optimizers = optimizers
+        """Those of the run: what turns out to be an optimizer is added."""
+        self.keys: dict[Value, Key] = {}
+        self.names: dict[Key, str] = dict(world.names)
+        self.used: set[Key] = set(world.names)
+        self.blocks: dict[Key, Leaf] = {}
+        self.states: dict[Key, OptimizerState] = {}
+        self.uses: list[Use] = []
+        self.made_of: dict[Key, list[Value]] = {}
+        """By the key of what a call returned: what the call was given."""
+        self.counts: dict[ast.AST, int] = {}
+        """How many results each call out of sight has had."""
+
+    def introduce(self, value: Unknown, key: Key, name: str, place: ast.AST | None) -> Value:
+        """``value`` as the world has it: itself, with parameters if it is a network, or an optimizer."""
+        self.keys[value] = key
+        if key not in self.names:
+            self.names[key] = name
+        role = self.world.roles.get(key)
+        if role is Role.OPTIMIZER:
+            state = self.state(key, place)
+            optimizer = next((one for one in self.optimizers if one.state is state), None)
+            if optimizer is None:
+                optimizer = Optimizer(state)
+                self.optimizers.append(optimizer)
+            self.keys[optimizer] = key
+            return optimizer
+        if role is Role.NETWORK:
+            self._give_block(value, key)
+        return value
+
+    def part(self, value: Value, child: Unknown, name: str, node: ast.AST | None) -> Value:
+        """An attribute or item of ``value``, which is a symbol if that is one."""
+        key = self.keys.get(value)
+        if key is None:
+            return child
+        written = f"{self.names[key]}{name if name[:1] == '[' else '.' + name}"
+        return self.introduce(child, (key, name), written, node)
+
+    def returned(self, value: Unknown, site: ast.AST, given: list[Value]) -> Value:
+        """What a call out of sight returns."""
+        number = self.counts[site] = self.counts.get(site, 0) + 1
+        key = (site, number)
+        self.made_of[key] = given
+        return self.introduce(value, key, value.label, site)
+
+    def makes(self, site: ast.AST) -> bool:
+        """Whether the next call at ``site`` makes a network or an optimizer, and does nothing else."""
+        return (site, self.counts.get(site, 0) + 1) in self.world.roles
+
+    def handed_over(self, args: list[Argument], keywords: Keywords) -> list[Leaf]:
+        """The parameters of the networks that a function out of sight is handed: it may call them."""
+        given = [value for value, _ in (*args, *keywords.values()) if isinstance(value, Unknown)]
+        return [value.leaf for value in given if value.leaf is not None and value in self.keys]
+
+    def state(self, key: Key, place: ast.AST | None = None) -> OptimizerState:
+        """The optimizer that a symbol is: one for each symbol, however often it is met."""
+        if key not in self.states:
+            made = OptimizerState(self.names.get(key, ""), place or ast.Pass(lineno=0), ())
+            self.states[key] = made
+        return self.states[key]
+
+    def _give_block(self, value: Unknown, key: Key) -> None:
+        known = self.blocks.get(key)
+        if known is not None:
+            value.leaf = known
+            return
+        block = self.blocks[key] = value.parameter_block()
+        block.label, block.requires = self.names[key], True
+        owners = self.world.owners
+        if owners is None:
+            return
+        owner = owners.get(key)
+        if owner is not None:
+            self.state(owner).leaves.append(block)
+        elif key in owners:
+            block.requires = None
+        block.unknown_grad = key in self.world.entered_with_gradients
+
+    def note(self, serial: int, value: Value, call: Call, method: str, result: Value) -> None:
+        """Note a use, as evidence of a role: a call of ``value``, or of its ``method``."""
+        key = self.keys.get(value)
+        if key is None:
+            return
+        given = call.values
+        if key not in self.used and isinstance(call.site, ast.Call):
+            # People know it by what it is called where it is used.
+            self.used.add(key)
+            self.names[key] = ast.unparse(call.receiver if method else call.site.func)
+        first = given[0] if given else None
+        on_data = first is not None and _may_be_data(first)
+        node = result.node if isinstance(result, Unknown) else None
+        self.uses.append(Use(key, serial, method, not given, call.discarded, on_data, node))
+
+    def note_stepped(self, value: Value) -> None:
+        """Note that something steps the symbol, or schedules its learning rate: it is an optimizer."""
+        key = self.keys.get(value)
+        if key is not None:
+            self.uses.append(Use(key, 0, SCHEDULED, True, True, False, None))
+
+
+SCHEDULED = "<scheduled>"
+
+
+def _may_be_data(value: Value) -> bool:
+    """Whether a value may be a tensor, or some tensors, without a graph."""
+    if isinstance(value, Unknown) and value.__class__ is Unknown:
+        return value.node is None and value.leaf is None
+    tensors = tensors_in(value)
+    return bool(tensors) and all(tensor.node is None for tensor in tensors)

@@ -1,0 +1,263 @@
+"""Training steps whose networks and optimizers come from out of sight, and what is assumed of these."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+from structures import HEAD, ONE, STRUCTURES, TWO, Trainer
+
+from gradfix.core.codemod import Applicability, Finding, Severity
+from gradfix.pipeline import driver
+from gradfix.pipeline.driver import Options, RequestedOptions
+from gradfix.project import source
+from gradfix.project.source import Source
+
+PAIRS = {**ONE, **TWO}
+
+
+def prepared(certain: bool = False) -> Options:
+    asked = RequestedOptions(unsafe_fixes=True, verify=False, min_severity=Severity.INFO, certain=certain)
+    found = driver.prepare([], asked)
+    assert isinstance(found, Options)
+    return found
+
+
+@pytest.fixture(scope="module")
+def options() -> Options:
+    return prepared()
+
+
+def findings(text: str, options: Options) -> list[Finding]:
+    parsed = source.parse("script.py", f"{HEAD}\n\n{dedent(text)}".encode(), 1 << 20)
+    assert isinstance(parsed, Source), parsed
+    return list(driver.findings(parsed, options))
+
+
+def codes(text: str, options: Options) -> list[str]:
+    return [finding.code for finding in findings(text, options)]
+
+
+@pytest.mark.sampled(every=3)
+@pytest.mark.parametrize("mistake", PAIRS)
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_mistake_is_found_wherever_its_networks_come_from(
+    structure: str, mistake: str, options: Options
+) -> None:
+    assert PAIRS[mistake].code in codes(STRUCTURES[structure](Trainer(PAIRS[mistake].wrong)), options)
+
+
+@pytest.mark.sampled(every=3)
+@pytest.mark.parametrize("mistake", PAIRS)
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_nothing_is_found_in_the_mended_twin(structure: str, mistake: str, options: Options) -> None:
+    assert codes(STRUCTURES[structure](Trainer(PAIRS[mistake].right)), options) == []
+
+
+def test_a_finding_says_what_it_assumes(options: Options) -> None:
+    (finding,) = findings(STRUCTURES["function"](Trainer(TWO["fake freed"].wrong)), options)
+    assumed = "`opt_d` updates `disc`, and `opt_g` updates `gen`"
+    assert finding.assumption == assumed
+    assert finding.message.endswith(f"(assumes that {assumed})")
+
+
+def test_an_assumed_finding_is_less_severe_and_none_of_its_fixes_is_safe(options: Options) -> None:
+    (seen,) = findings(STRUCTURES["in sight"](Trainer(ONE["stale"].wrong)), options)
+    (assumed,) = findings(STRUCTURES["function"](Trainer(ONE["stale"].wrong)), options)
+    assert (seen.severity, assumed.severity) == (Severity.ERROR, Severity.WARNING)
+    assert [fix.applicability for fix in seen.fixes] == [Applicability.SAFE] * len(seen.fixes)
+    assert assumed.fixes
+    assert {fix.applicability for fix in assumed.fixes} == {Applicability.UNSAFE}
+
+
+def test_only_what_is_certain_is_reported_on_request() -> None:
+    certain = prepared(certain=True)
+    assert codes(STRUCTURES["in sight"](Trainer(ONE["stale"].wrong)), certain) == ["stale-forward"]
+    assert codes(STRUCTURES["function"](Trainer(ONE["stale"].wrong)), certain) == []
+
+
+# -- axioms and preferences -------------------------------------------------------------------
+
+RIGHT = {
+    "a batch, where the caller may clear": """
+        def train_batch(model, opt, x, y):
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            opt.step()
+        """,
+    "a target that may be frozen": """
+        def train(q, target, opt, loader):
+            for s, a, r, s2 in loader:
+                y = r + 0.99 * target(s2).max(1)[0]
+                loss = F.mse_loss(q(s).gather(1, a).squeeze(1), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
+    "micro-batches that another method finishes": """
+        class Trainer:
+            def __init__(self, model, opt):
+                self.model = model
+                self.opt = opt
+
+            def micro(self, x, y):
+                F.mse_loss(self.model(x), y).backward()
+
+            def finish(self):
+                self.opt.step()
+        """,
+    "a state that the network may detach": """
+        def train(net, opt, loader, h):
+            for x, y in loader:
+                out, h = net(x, h)
+                loss = F.mse_loss(out, y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
+    "an evaluation whose caller may switch gradients off": """
+        def evaluate(model, x, y):
+            return F.mse_loss(model(x), y)
+        """,
+    "two optimizers of one network": """
+        def train(net, body, head, loader):
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                body.zero_grad()
+                head.zero_grad()
+                loss.backward()
+                body.step()
+                head.step()
+        """,
+    "a teacher": """
+        def distil(student, teacher, opt, loader):
+            teacher.eval()
+            student.train()
+            for x, y in loader:
+                out = student(x)
+                loss = F.cross_entropy(out, y) + F.mse_loss(out, teacher(x))
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
+    "a schedule that is stepped as well": """
+        def train(model, opt, schedule, loader):
+            for x, y in loader:
+                opt.zero_grad()
+                F.mse_loss(model(x), y).backward()
+                opt.step()
+                schedule.step()
+        """,
+    "a network that a function out of sight calls": """
+        from elsewhere import forward
+
+        def train(model, criterion, opt, loader):
+            model.train()
+            for x, y in loader:
+                model.zero_grad()
+                loss = criterion(forward(model, x), y)
+                loss.backward()
+                opt.step()
+        """,
+    "a criterion that is put into training mode": """
+        def train(model, criterion, opt, loader):
+            model.train()
+            criterion.train()
+            for x, y in loader:
+                losses = criterion(model(x), y)
+                loss = sum(losses[name] for name in losses)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
+    "a schedule of another's": """
+        def train(model, opt, loader, epoch):
+            for x, y in loader:
+                F.mse_loss(model(x), y).backward()
+                opt.step()
+                opt.zero_grad()
+            model.schedule.step(epoch)
+        """,
+}
+"""Steps that are right in some world, however they look in another."""
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_nothing_is_said_of_what_some_caller_makes_right(name: str, options: Options) -> None:
+    assert findings(RIGHT[name], options) == []
+
+
+WRONG = {
+    "no clearing in a loop of its own": (
+        "missing-zero-grad",
+        """
+        def train(model, opt, loader):
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                opt.step()
+        """,
+    ),
+    "a target of the very network": (
+        "trained-target",
+        """
+        def train(q, opt, loader):
+            for s, a, r, s2 in loader:
+                y = r + 0.99 * q(s2).max(1)[0]
+                loss = F.mse_loss(q(s).gather(1, a).squeeze(1), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
+    ),
+    "one of several networks that may be trained": (
+        "missing-zero-grad",
+        """
+        def train(image, text, opt, loader):
+            for x, y in loader:
+                loss = (image(x) * text(y)).sum()
+                loss.backward()
+                opt.step()
+        """,
+    ),
+    "a criterion that gives its losses by name": (
+        "missing-zero-grad",
+        """
+        def train(model, criterion, opt, loader):
+            model.train()
+            criterion.train()
+            for x, y in loader:
+                losses = criterion(model(x), y)
+                loss = sum(losses[name] * criterion.weights[name] for name in losses)
+                loss.backward()
+                opt.step()
+        """,
+    ),
+    "networks and optimizers out of dicts that are filled here": (
+        "missing-zero-grad",
+        """
+        from builders import build_net, make_optimizer
+
+        def train(cfg, loader):
+            nets = {name: build_net(cfg, name) for name in ("gen", "disc")}
+            optims = {name: make_optimizer(cfg, net) for name, net in nets.items()}
+            for noise, real in loader:
+                fake = nets["gen"](noise)
+                g = F.softplus(-nets["disc"](fake)).mean()
+                optims["gen"].zero_grad()
+                g.backward()
+                optims["gen"].step()
+                d = F.softplus(-nets["disc"](real)).mean() + F.softplus(nets["disc"](fake.detach())).mean()
+                d.backward()
+                optims["disc"].step()
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_mistake_is_reported_that_no_caller_mends(name: str, options: Options) -> None:
+    code, text = WRONG[name]
+    found = findings(text, options)
+    assert [finding.code for finding in found] == [code]
+    assert all(finding.assumption for finding in found)
