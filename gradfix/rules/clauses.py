@@ -182,6 +182,7 @@ def strays(run: Run) -> dict[Hashable, Stray]:
 
 
 def _no_other(run: Run, step: Step) -> Stray | Verdict:
+    """Whether a step surely uses a loss beside its own that is left over, or passes through its network."""
     if step.doubtful or swapped(run, step):
         return UNKNOWN
     left = _left_over(run, step)
