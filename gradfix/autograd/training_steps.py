@@ -8,7 +8,7 @@ should take their silence for health.
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Literal
 
 from gradfix.autograd import imports
@@ -42,7 +42,9 @@ def training_steps(program: Program, failure: str = "") -> tuple[TrainingStep, .
         if stopped and sighting is UNSEEN:
             sighting = Sighting(Seen.ALL)
         units.setdefault(_place(program, site.node), {})[site] = sighting
-    found = (_training_step(program, *unit) for unit in _joined(program, units).items())
+    found: Iterable[TrainingStep] = (
+        _under_assumption(program, *unit) for unit in _joined(program, units).items()
+    )
     if failure:
         found = (one._replace(reason=failure, advice="please report it") for one in found)
     return tuple(sorted(found, key=lambda step: step.line))
@@ -233,6 +235,22 @@ def _training_step(program: Program, place: ast.AST, sites: Mapping[Site, Sighti
         return step
     reason, advice = why_not(program, place, site, sites[site])
     return step._replace(status=Status.NOT_FOLLOWED, reason=reason, advice=advice)
+
+
+def _under_assumption(program: Program, place: ast.AST, sites: Mapping[Site, Sighting]) -> TrainingStep:
+    """A training step with its status: what is not followed as it stands may be under an assumption."""
+    step = _training_step(program, place, sites)
+    if step.status is not Status.NOT_FOLLOWED:
+        return step
+    for version in program.under_assumption():
+        seen = _seen(version)
+        assumed = {
+            site: min(sighting, seen.get(site.node, UNSEEN), key=lambda one: one.degree)
+            for site, sighting in sites.items()
+        }
+        if all(one.degree is Seen.ALL for one in assumed.values()):
+            return step._replace(status=Status.ASSUMED, assumption=version.assumption, reason="", advice="")
+    return step
 
 
 def _kind(place: ast.AST) -> Literal["function", "loop", "script"]:

@@ -90,6 +90,7 @@ def _coverage(report: Report, steps: list[TrainingStepData]) -> FindingData:
         "fix": None,
         "url": None,
         "severity": None,
+        "assumption": None,
         "ways": [],
         "effect": None,
         "notes": [],

@@ -131,7 +131,8 @@ def test_of_what_was_followed_nothing_is_said(text: str) -> None:
             "what the optimizer `opt` owns is not known: `opt` is made by `build(net)` in line 6",
         ),
         (
-            f"from elsewhere import build\n{NET}other = build()\nother = other.to(x)\nother(torch.ones(2)).mean().backward()\n",
+            f"from elsewhere import build\n{NET}other = build()\nother = other.to(x)\n"
+            "other(torch.ones(2)).mean().backward()\n",
             "script",
             "the script",
             "which parameters `other(torch.ones(2))` in line 9 uses is not known: "

@@ -229,7 +229,7 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
 
 
 def _result_of_failure(run: Run, function: Function, call: Call) -> Value:
-    """What a call gives that raises for sure, as far as can be seen: a program that works does not raise there.
+    """What a call gives that raises for sure, as far as can be seen; a program that works does not.
 
     A registry may be filled elsewhere, and files may be there. So the result is unknown, and the run goes on.
 
