@@ -162,7 +162,7 @@ def differentiate(run: Run, call: Call) -> Value:
         if (
             create is not False
             and nodes
-            and (seeded or any(n.raises_when_freed is not False for n in event.visited))
+            and (seeded or not event.visited or any(n.raises_when_freed is not False for n in event.visited))
         ):
             # The second derivative runs through the operands of what was differentiated.
             made = run.node("autograd.grad", call.site)

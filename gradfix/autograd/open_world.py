@@ -59,7 +59,8 @@ def assume(explore: Callable[[World], Run]) -> Assumption | None:
         rounds += 1
         if rounds > ROUNDS:
             return None
-    if not world.roles:
+    assert run.symbols is not None
+    if not world.roles or run.symbols.gradients_written:
         run.release()
         return None
     inference = Ownership(run)

@@ -91,6 +91,8 @@ class Symbols:
         self.uses: list[Use] = []
         self.made_of: dict[Key, list[Value]] = {}
         """By the key of what a call returned: what the call was given."""
+        self.gradients_written = False
+        """Whether something is given a gradient by hand: whose optimizer steps on it is not known then."""
         self.counts: dict[ast.AST, int] = {}
         """How many results each call out of sight has had."""
 

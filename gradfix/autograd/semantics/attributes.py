@@ -220,6 +220,17 @@ def _made_at_first(run: Run, value: Module | Instance, name: str) -> bool:
     )
 
 
+def _write_gradient(run: Run, value: Value) -> None:
+    """Note that a gradient is given to something by hand, and not only cleared: anybody may own that."""
+    if isinstance(value, Const) and value.value is None:
+        return
+    for state in run.external_optimizers:
+        for leaf in state.leaves:
+            leaf.unknown_grad = True
+    if run.symbols is not None:
+        run.symbols.gradients_written = True
+
+
 def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.expr) -> None:
     """``holder.name = value``."""
     run.mutations += 1
@@ -232,6 +243,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
         ):
             run.made.add((holder.cls.node, name))
         if name in ("grad", "_grad") and isinstance(holder, Unknown):
+            _write_gradient(run, value)
             return
         if name in ("requires_grad", "data") and isinstance(holder, Unknown):
             holder.graphless = False
@@ -269,6 +281,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
         if isinstance(holder, SummaryTensor):
             leaves = holder.leaves
         if name in ("grad", "_grad"):
+            _write_gradient(run, value)
             if isinstance(value, Const) and value.value is None:
                 zero_grad(run, holder, leaves, target)
             elif (

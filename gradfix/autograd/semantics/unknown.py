@@ -192,6 +192,7 @@ def _takes_no_part(value: Value) -> bool:
 
 def _handed(call: Call, name: str) -> ParameterIterable | None:
     """The parameters that an unknown function is given first, or as ``params``: it may make an optimizer.
+
     One that is named for optimizers is handed networks, too: ``build_optimizer(config, net)``.
     """
     first = call.argument("params", 0)
