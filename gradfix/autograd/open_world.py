@@ -25,7 +25,7 @@ from typing import NamedTuple
 from gradfix.autograd.graph import Backward, Leaf, Node, OptimizerState, Step, reachable_nodes
 from gradfix.autograd.model_ledger import terms_of
 from gradfix.autograd.run import Run
-from gradfix.autograd.symbols import SCHEDULED, Key, Role, Use, World
+from gradfix.autograd.symbols import SCHEDULED, Given, Key, Role, Use, World
 
 ROUNDS = 8
 """How often roles are inferred again, with the roles that were found: a network's result is data no more."""
@@ -106,9 +106,11 @@ def roles_in(run: Run, known: Mapping[Key, Role]) -> dict[Key, Role]:
         elif _is_declared(of):
             roles[key] = Role.NETWORK
     roles.update(dict.fromkeys(_only_stepped(run), Role.OPTIMIZER))
-    if roles.keys() <= known.keys():
-        called = (key for key, of in uses.items() if _is_called_on_data(of, differentiated))
-        roles.update((key, Role.NETWORK) for key in called if key not in roles)
+    evidence = [Given.DATA, Given.COMPUTED] if run.symbols.world.weak else [Given.DATA]
+    for given in evidence:
+        if roles.keys() <= known.keys():
+            called = (key for key, of in uses.items() if _is_called_on(given, of, differentiated))
+            roles.update((key, Role.NETWORK) for key in called if key not in roles)
     return roles
 
 
@@ -139,12 +141,12 @@ def _is_declared(uses: Iterable[Use]) -> bool:
     """
     called = [use for use in uses if not use.method]
     declared = any(use.method in OF_NETWORKS and use.plain for use in uses)
-    return declared and (not called or any(use.on_data for use in called))
+    return declared and (not called or any(use.given is not Given.GRAPH for use in called))
 
 
-def _is_called_on_data(uses: Iterable[Use], differentiated: set[Node]) -> bool:
+def _is_called_on(given: Given, uses: Iterable[Use], differentiated: set[Node]) -> bool:
     """Whether something is called on data, and a backward goes through the result."""
-    return any(use.on_data and use.result in differentiated for use in uses if not use.method)
+    return any(use.given is given and use.result in differentiated for use in uses if not use.method)
 
 
 # -- owners -----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from gradfix.autograd.arguments import Argument, Call, Keywords
 from gradfix.autograd.graph import Leaf, Node, OptimizerState
-from gradfix.autograd.values import Optimizer, Unknown, Value, tensors_in
+from gradfix.autograd.values import Optimizer, Tensor, Unknown, Value, tensors_in
 
 Key = Hashable
 """Identifies a symbol in every run of one file: the node of the syntax tree that introduces it, and the way
@@ -48,6 +48,19 @@ class World:
     """The networks that may have gradients when the entry point is called."""
 
 
+class Given(enum.Enum):
+    """What a call is given first."""
+
+    DATA = enum.auto()
+    """What may be a tensor, and no code out of sight has computed it."""
+    COMPUTED = enum.auto()
+    """The same, computed by code out of sight: it may have a graph."""
+    GRAPH = enum.auto()
+    """What has a graph, or has been detached from one."""
+    OTHER = enum.auto()
+    """No tensor, or nothing."""
+
+
 class Use(NamedTuple):
     """A call of a symbol, or of a method of it."""
 
@@ -58,9 +71,7 @@ class Use(NamedTuple):
     """Empty for a call of the symbol itself."""
     plain: bool
     """Whether nothing was passed by position."""
-    discarded: bool
-    on_data: bool
-    """Whether something that has no graph, and may be a tensor, was passed first."""
+    given: Given
     result: Node | None
     """Where the result's graph begins, if it may have one."""
 
@@ -154,29 +165,33 @@ class Symbols:
         key = self.keys.get(value)
         if key is None:
             return
-        given = call.values
         if key not in self.used and isinstance(call.site, ast.Call):
             # People know it by what it is called where it is used.
             self.used.add(key)
             self.names[key] = ast.unparse(call.receiver if method else call.site.func)
-        first = given[0] if given else None
-        on_data = first is not None and _may_be_data(first)
+        given = call.values
         node = result.node if isinstance(result, Unknown) else None
-        self.uses.append(Use(key, serial, method, not given, call.discarded, on_data, node))
+        first = _kind_of(given[0]) if given else Given.OTHER
+        self.uses.append(Use(key, serial, method, not given, first, node))
 
     def note_stepped(self, value: Value) -> None:
         """Note that something steps the symbol, or schedules its learning rate: it is an optimizer."""
         key = self.keys.get(value)
         if key is not None:
-            self.uses.append(Use(key, 0, SCHEDULED, True, True, False, None))
+            self.uses.append(Use(key, 0, SCHEDULED, True, Given.OTHER, None))
 
 
 SCHEDULED = "<scheduled>"
 
 
-def _may_be_data(value: Value) -> bool:
-    """Whether a value may be a tensor, or some tensors, without a graph."""
-    if isinstance(value, Unknown) and value.__class__ is Unknown:
-        return value.node is None and value.leaf is None
+def _kind_of(value: Value) -> Given:
+    if isinstance(value, Unknown) and value.node is None:
+        if value.__class__ is not Unknown or value.leaf is not None:
+            return Given.OTHER
+        return Given.COMPUTED if value.made else Given.DATA
     tensors = tensors_in(value)
-    return bool(tensors) and all(tensor.node is None for tensor in tensors)
+    if any(tensor.node is not None or tensor.lost is not None for tensor in tensors):
+        return Given.GRAPH
+    if any(isinstance(tensor, Tensor) and tensor.detached_from is not None for tensor in tensors):
+        return Given.GRAPH
+    return Given.DATA if tensors else Given.OTHER

@@ -84,6 +84,8 @@ def _unknown_attribute(run: Run, value: Unknown, name: str, node: ast.AST) -> Va
     known = value.attributes.get(name)
     if known is not None:
         return known
+    if name == "module" and value.leaf is not None and run.symbols is not None:
+        return value  # wrapped in DataParallel or the like
     if value.node is not None:
         if name in TENSOR_DATA:
             return graphless_value(name)

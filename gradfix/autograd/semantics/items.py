@@ -198,6 +198,9 @@ def part(run: Run, value: Unknown, name: str, site: ast.AST | None) -> Value:
         node.raises_when_freed = None
         node.edges = (Edge(value.node, False, None),)
         node.leaves = tuple((leaf, sure, None) for leaf, sure, _ in value.node.leaves)
+        if any(sure for _, sure, _ in node.leaves):
+            # It is an output of the network, and as deep.
+            node.raises_when_freed, node.saved = value.node.raises_when_freed, value.node.saved
         child.node, child.requires = node, None
     value.attributes[name] = child
     return child

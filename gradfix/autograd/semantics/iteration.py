@@ -98,6 +98,9 @@ def _iterate_unknown(run: Run, value: Unknown, site: ast.expr | None) -> Iterate
         return None, lambda k: part(run, value, f"[{k}]", site)
     if value.graphless:
         return None, lambda k: graphless_value(EACH, value)
+    if run.symbols is not None:
+        symbols = run.symbols
+        return None, lambda k: symbols.part(value, Unknown(EACH), "[...]", site)
     return None, lambda k: made_by(Unknown(EACH), value, [])
 
 
