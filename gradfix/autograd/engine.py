@@ -28,11 +28,10 @@ from gradfix.autograd.graph import (
 )
 from gradfix.autograd.parameters import leaves_of, set_mode
 from gradfix.autograd.run import Run
+from gradfix.autograd.unbound import CONSTRUCTORS
 from gradfix.autograd.values import (
-    Class,
     Const,
     Function,
-    ImportedName,
     Instance,
     Learner,
     Mapping,
@@ -301,37 +300,56 @@ def hand_over(run: Run, values: Iterable[Value], site: ast.AST, operation: bool 
         run.handovers.append(Handover(chain, run.next_serial(), graphs, network))
 
 
-def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
+DECIDING = (
+    *("freez", "frozen", "trainable", "requires_grad", "lora", "adapter", "prun"),
+    *("train", "tune", "fit", "learn", "update", "step"),
+)
+"""What the name of a function says that leaves out parameters from training, or trains them itself."""
+
+
+def prepares(run: Run, name: str) -> bool:
+    """Whether unseen code of this name is called while networks are set up: none of them has a gradient yet.
+
+    What it is handed is taken to stay trainable, unless the name says otherwise: it initialises weights,
+    shards them, or has activations checkpointed.
+    """
+    told = name.lower().replace("pretrained", "")
+    if run.loops or run.current_call is not None or any(word in told for word in DECIDING):
+        return False
+    if run.called_from_outside and not any(
+        getattr(function, "name", "") in CONSTRUCTORS for function, _ in run.active
+    ):
+        return False
+    return not any(isinstance(event, Backward) for event in run.events)
+
+
+def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3, *, preparing: bool = False) -> None:
     """Something unknown was handed these values: whatever it could do to them may have happened.
 
-    It could run a backward through a graph, step an optimizer, clear gradients, freeze parameters.
+    It could run a backward through a graph, step an optimizer, clear gradients, freeze parameters; if it is
+    ``preparing`` them for training, it leaves parameters as they are (see :func:`prepares`).
     """
     for leaf in _of_external_optimizers(run):
         leaf.unknown_grad = True
+    forgotten: list[Leaf] = []
     for value in values:
         if isinstance(value, Learner):
-            havoc(run, [value.module], node, depth)
+            havoc(run, [value.module], node, depth, preparing=preparing)
         elif isinstance(value, Optimizer):
             for leaf in value.state.owned():
-                _forget(leaf)
+                leaf.forget()
             value.state.groups_known = False
             value.state.escaped = True
         elif isinstance(value, Scaler) or (run.scaled and value in run.scaled.values()):
             run.events.append(ScalerUpdate(run.site_in_file(node), run.loops, run.next_serial(), value))
         elif isinstance(value, Module):
-            for top in value.leaves():
-                for leaf in top.family():
-                    _forget(leaf)
-
+            forgotten += (leaf for top in value.leaves() for leaf in top.family())
             set_mode(run, value, None, node)
             forget_state(value, depth)
         elif isinstance(value, Unknown) and value.leaf is not None:
-            for leaf in value.leaf.family():
-                _forget(leaf)
+            forgotten += value.leaf.family()
         elif isinstance(value, (ParameterIterable, SummaryTensor)):
-            for top in value.leaves:
-                for leaf in top.family():
-                    _forget(leaf)
+            forgotten += (leaf for top in value.leaves for leaf in top.family())
         elif isinstance(value, (Tensor, Unknown)):
             if value.node is not None:
                 run.escapes.append((run.next_serial(), [value.node]))
@@ -350,17 +368,24 @@ def havoc(run: Run, values: list[Value], node: ast.AST, depth: int = 3) -> None:
             elif value.leaf is None:
                 value.requires = value.requires or None
         elif isinstance(value, Sequence) and depth:
-            havoc(run, value.items, node, depth - 1)
+            havoc(run, value.items, node, depth - 1, preparing=preparing)
             if value.kind == "list":
                 value.open = True
         elif isinstance(value, Mapping) and depth:
-            havoc(run, list(value.items.values()), node, depth - 1)
+            havoc(run, list(value.items.values()), node, depth - 1, preparing=preparing)
         elif isinstance(value, Instance) and depth:
-            havoc(run, [*value.attributes.values(), *filter(None, [value.inherited])], node, depth - 1)
+            havoc(
+                run,
+                [*value.attributes.values(), *filter(None, [value.inherited])],
+                node,
+                depth - 1,
+                preparing=preparing,
+            )
         elif isinstance(value, Function) and depth and isinstance(value.bound, (Instance, Module)):
-            havoc(run, [value.bound], node, depth - 1)
-        elif isinstance(value, (Class, ImportedName)):
-            continue
+            havoc(run, [value.bound], node, depth - 1, preparing=preparing)
+    if not preparing:
+        for leaf in forgotten:
+            leaf.forget()
 
 
 def forget_state(module: Module, depth: int) -> None:
@@ -372,7 +397,3 @@ def forget_state(module: Module, depth: int) -> None:
         for child in [*module.items, *module.attributes.values()]:
             if isinstance(child, Module):
                 forget_state(child, depth - 1)
-
-
-def _forget(leaf: Leaf) -> None:
-    leaf.forget()

@@ -40,6 +40,7 @@ from gradfix.autograd.run import (
 )
 from gradfix.autograd.semantics.functions import MANY_CALLS, call_function, instantiate
 from gradfix.autograd.symbols import World
+from gradfix.autograd.unbound import CONSTRUCTORS
 from gradfix.autograd.values import (
     Class,
     Const,
@@ -58,6 +59,7 @@ from gradfix.autograd.values import (
     Tensor,
     Unknown,
     Value,
+    graphless_value,
     graphs_in,
 )
 from gradfix.core.segments import Lines
@@ -222,6 +224,8 @@ class EntryPoint:
             for (run, observations), sites in zip(seen, contrary):
                 if key in observations or at not in sites or not self._testifies(run, raises):
                     continue
+                if raises and run is main and any(key in o and self._returns_otherwise(r) for r, o in seen):
+                    continue
                 once = [event for event in run.events if event.site is at] if repeated else []
                 if (not repeated or len(once) > 1 or not once[0].loops) and at not in besides(run):
                     holds = False
@@ -250,6 +254,20 @@ class EntryPoint:
         if not raises or (not flipped and run.scenario.main):
             return True
         return bool(flipped) and not any(self.varying.get(site, False) for site in flipped)
+
+    def _returns_otherwise(self, run: Run) -> bool:
+        """Whether a run differs from the main one in how a function comes to its result in some
+        iterations."""
+        return (
+            bool(run.scenario.flipped)
+            and run.scenario.main
+            and all(
+                self.varying.get(site, False)
+                and isinstance(site, ast.If)
+                and isinstance(site.body[-1], ast.Return)
+                for site in run.scenario.flipped
+            )
+        )
 
     def _masked(self, at: ast.AST, reached: list[set[ast.AST]], failing: list[set[ast.AST]]) -> bool:
         """Whether another backward raises before, or may: reporting the later one would mislead."""
@@ -837,9 +855,18 @@ def _may_raise(run: Run) -> bool:
 
 def _skipped(site: ast.AST, relevance: Relevance) -> bool:
     """Whether the main run leaves out code that matters: an else-branch, or whatever is not a plain if."""
-    if not isinstance(site, ast.If):
+    if not isinstance(site, ast.If) or _returns_what_is_kept(site, relevance):
         return True
     return any(relevance.touches(s) or relevance.shapes(s) for s in site.orelse)
+
+
+def _returns_what_is_kept(site: ast.If, relevance: Relevance) -> bool:
+    """Whether a function gives what an earlier call of it has kept, under a condition: a cache."""
+    if not isinstance(site.body[-1], ast.Return):
+        return False
+    read = {node.attr for node in walk(site.body[-1]) if isinstance(node, ast.Attribute)}
+    around = (f for f in relevance.functions if f.lineno <= site.lineno <= (f.end_lineno or f.lineno))
+    return any(not read.isdisjoint(_assigned(function)) for function in around)
 
 
 def _hidden(runs: list[Run]) -> tuple[Run, ast.AST] | None:
@@ -1069,8 +1096,9 @@ def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Funct
     """Call what an outside caller has to call first: the method that creates the optimizer which another one
     uses.
 
-    What lists and dicts hold by then that are empty at first is not known.
+    What lists and dicts hold by then that are empty at first is not known, nor how far anything has counted.
     """
+    _forget_counts(instance, definition)
     for held in instance.attributes.values():
         if (isinstance(held, Sequence) and held.kind == "list") or isinstance(held, Mapping):
             held.open = held.open or not held.items
@@ -1080,6 +1108,40 @@ def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Funct
     methods.pop(definition.name, None)
     for writer in _needed_first(instance, methods, definition, True, {definition.name, "__init__"}):
         call_function(run, writer.bind(instance), Call([], {}, definition))
+
+
+def _forget_counts(holder: Module | Instance, caller: FunctionDefinition | None, depth: int = 2) -> None:
+    """Forget the numbers that other methods count than the constructor, and the one that is called."""
+    methods = (
+        []
+        if holder.cls is None
+        else [
+            function.node
+            for cls in holder.cls.order()
+            for function in cls.attributes.values()
+            if isinstance(function, Function) and function.name not in CONSTRUCTORS
+        ]
+    )
+    for name, held in holder.attributes.items():
+        if isinstance(held, Const) and type(held.value) is int:
+            counted = any(_counts(method, name) for method in methods)
+            if counted and not (caller is not None and _counts(caller, name)):
+                holder.attributes[name] = graphless_value(name)
+        elif isinstance(held, Instance) and depth:
+            _forget_counts(held, None, depth - 1)
+
+
+@lru_cache(maxsize=4096)
+def _counts(method: ast.AST, name: str) -> bool:
+    """Whether a method does ``self.name += ...``."""
+    return any(
+        isinstance(node, ast.AugAssign)
+        and isinstance(node.target, ast.Attribute)
+        and node.target.attr == name
+        and isinstance(node.target.value, ast.Name)
+        and node.target.value.id == "self"
+        for node in walk(method)
+    )
 
 
 def _needed_first(

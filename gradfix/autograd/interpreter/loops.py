@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterator
 
 from gradfix.autograd.interpreter.assignments import assign
@@ -181,9 +180,8 @@ class _Unrolling:
         if self.run.decided_by_number > self.decided:
             return True
         if len(self.run.unflipped) > self.unflipped:
-            news = itertools.islice(self.run.unflipped.values(), self.unflipped, None)
-            if any(outcome is not None for outcome in news):
-                return True
+            # What begins with the second iteration has been run once then.
+            return True
         if self.last == self.first or not self.trains:
             return False
         made = self.run.nodes[self.nodes :]
@@ -237,7 +235,7 @@ def _values_by_path(name: str, value: Value, found: dict[str, Value], depth: int
                     _values_by_path(f"{name}.{attribute}", held, found, depth - 1)
             if isinstance(value, Module) and value.numbered:
                 for place, layer in enumerate(value.items):
-                    _values_by_path(f"{name}[{place}]", layer, found, depth - 1)
+                    _values_by_path(f"{name}[{place}]", layer, found, depth)
     else:
         found[name] = value
 

@@ -21,7 +21,14 @@ from gradfix.autograd.values import Const, Module, Optimizer, ParameterIterable,
         f"torch.nn.utils.{module}{name}"
         for module in ("", "clip_grad.")
         for name in ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")
-    )
+    ),
+    *(
+        f"timm.utils.{name}"
+        for name in (
+            *("dispatch_clip_grad", "clip_grad.dispatch_clip_grad"),
+            *("adaptive_clip_grad", "agc.adaptive_clip_grad"),
+        )
+    ),
 )
 def clip(run: Run, call: Call) -> Value:
     """``torch.nn.utils.clip_grad_norm_(parameters, max_norm)`` and the like: of whatever make."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.engine import havoc
+from gradfix.autograd.engine import havoc, prepares
 from gradfix.autograd.parameters import leaves_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import FUNCTIONS, called, functions_of, other_methods
@@ -83,7 +83,7 @@ def call_external(run: Run, call: Call) -> Value:
         return made
     if root in HARMLESS or call.name.startswith(UNCONCERNED):
         if any(isinstance(v, Module) for v, _ in call.args) and root not in HARMLESS:
-            havoc(run, [v for v, _ in call.args], call.site)
+            havoc(run, call.values, call.site, preparing=prepares(run, last))
         return _harmless(run, last, call)
     function = Unknown(last)
     function.library = root in METRICS

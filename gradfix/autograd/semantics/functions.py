@@ -42,6 +42,7 @@ from gradfix.autograd.values import (
     Tensor,
     Unknown,
     Value,
+    tensors_in,
 )
 
 
@@ -202,7 +203,11 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
     if generator:
         if function.context:
             return PendingGenerator(definition, frame)
-        return _yielded_parameters(run, definition, frame) or Unknown("generator")
+        return (
+            _yielded_parameters(run, definition, frame)
+            or _yielded_graphs(run, definition, frame)
+            or Unknown("generator")
+        )
     if function.mode is not None:
         run.grad_enabled = function.mode.enabled
     run.depth += 1
@@ -229,9 +234,10 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
 
 
 def _result_of_failure(run: Run, function: Function, call: Call) -> Value:
-    """What a call gives that raises for sure, as far as can be seen; a program that works does not.
+    """What a call gives that raises for sure, as far as can be seen.
 
-    A registry may be filled elsewhere, and files may be there. So the result is unknown, and the run goes on.
+    A program that works does not raise there: a registry is filled elsewhere, or files are there. So the
+    result is unknown, and the run goes on.
 
     Raises:
         Stopped: A handler catches it, or a guess has led here that another run revises.
@@ -246,16 +252,9 @@ def _result_of_failure(run: Run, function: Function, call: Call) -> Value:
     return call_unknown(run, Unknown(function.name), call)
 
 
-def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> ParameterIterable | None:
-    """The parameters that a generator of the project yields, where it yields nothing else.
-
-    ``for module in self.modules(): for p in module.parameters(): yield p``, the groups of an optimizer. It is
-    run when it is called: nothing that it reads changes before its items are asked for.
-    """
+def _yielded(run: Run, definition: ast.AST, frame: Frame) -> list[tuple[Value, int]]:
+    """What a generator yields, run as a whole, each with the loops of unknown length around it."""
     assert isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef))
-    names = (node.attr for node in walk(definition) if isinstance(node, ast.Attribute))
-    if run.relevance.touches(definition) or not any(name.endswith("parameters") for name in names):
-        return None
     found: list[tuple[Value, int]] = []
     statement, symbolic = run.statement, run.symbolic
     run.yielding[frame] = lambda value: found.append((value, run.symbolic - symbolic))
@@ -268,6 +267,46 @@ def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> Paramete
         run.depth -= 1
         run.active.pop()
         run.statement = statement
+    return found
+
+
+def _yielded_graphs(run: Run, definition: ast.AST, frame: Frame) -> Sequence | None:
+    """What a generator of the project hands out that carries a graph: slices of what was computed before.
+
+    It is run when it is called, so only one that writes nothing but its own variables.
+    """
+    if run.relevance.touches(definition) or not _writes_nothing(definition):
+        return None
+    found = [value for value, _ in _yielded(run, definition, frame)]
+    carries = any(tensor.node is not None for value in found for tensor in tensors_in(value))
+    return Sequence("list", found, True) if carries else None
+
+
+WRITING = (ast.While, ast.With, ast.Try, ast.Raise, ast.Global, ast.Nonlocal)
+
+
+@lru_cache(maxsize=4096)
+def _writes_nothing(definition: ast.AST) -> bool:
+    """Whether a function, as far as its own statements tell, writes nothing but its own variables."""
+    return not any(
+        isinstance(node, WRITING)
+        or (isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load))
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
+        for node in walk(definition)
+    )
+
+
+def _yielded_parameters(run: Run, definition: ast.AST, frame: Frame) -> ParameterIterable | None:
+    """The parameters that a generator of the project yields, where it yields nothing else.
+
+    ``for module in self.modules(): for p in module.parameters(): yield p``, the groups of an optimizer. It is
+    run when it is called: nothing that it reads changes before its items are asked for.
+    """
+    assert isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef))
+    names = (node.attr for node in walk(definition) if isinstance(node, ast.Attribute))
+    if run.relevance.touches(definition) or not any(name.endswith("parameters") for name in names):
+        return None
+    found = _yielded(run, definition, frame)
     leaves: dict[Leaf, None] = {}
     tests = [node.test for node in walk(definition) if isinstance(node, ast.If)]
     # Who picks by name or by kind leaves some to others.

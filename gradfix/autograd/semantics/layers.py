@@ -6,7 +6,7 @@ import ast
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Argument, Call, flag, to_none, unwritten
-from gradfix.autograd.engine import hand_over, havoc, zero_grad
+from gradfix.autograd.engine import hand_over, havoc, prepares, zero_grad
 from gradfix.autograd.graph import Edge, Leaf, Storage, Tri
 from gradfix.autograd.parameters import (
     LAYERED,
@@ -331,7 +331,7 @@ def _other_method(run: Run, module: Module, call: Call) -> Value:
     module.attributes[call.name] = fresh
     hand_over(run, [module, *call.values], call.site)
     if call.discarded:
-        havoc(run, [module, *call.values], call.site)
+        havoc(run, [module, *call.values], call.site, preparing=prepares(run, call.name))
         return NONE
     return call_unknown(run, fresh, call)
 

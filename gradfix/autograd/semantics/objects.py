@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.engine import hand_over, havoc
+from gradfix.autograd.engine import hand_over, havoc, prepares
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.attributes import method_held
 from gradfix.autograd.semantics.dispatch import call_method, call_value, inherent_method, other_methods
@@ -49,7 +49,7 @@ def _instance_method(
         return Unknown(call.name)  # a logger that hands on what it is asked for, by ``__getattr__``
     if call.discarded and call.name not in LOGGING and base.cls.unknown_bases():
         # A method inherited from a class that is not seen can reach all of the object.
-        havoc(run, [base], call.site)
+        havoc(run, [base], call.site, preparing=prepares(run, call.name))
     inherited = _inherited(base, call.name)
     if run.symbols is not None and not inherited.harmless:
         return _of_symbol(run, run.symbols, base, inherited, call)

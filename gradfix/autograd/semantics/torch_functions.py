@@ -10,7 +10,7 @@ from gradfix.autograd.graph import Leaf, ReentrantCheckpoint, Tri
 from gradfix.autograd.parameters import leaves_of, module_leaves
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.adjusting import make_schedule
-from gradfix.autograd.semantics.dispatch import function, inherent_method, package
+from gradfix.autograd.semantics.dispatch import call_method, function, inherent_method, package
 from gradfix.autograd.semantics.layers import INPLACE, canonical_module, drops, make_module
 from gradfix.autograd.semantics.names import GRAD_CONTEXTS, MODULE_METHODS
 from gradfix.autograd.semantics.operations import (
@@ -27,6 +27,7 @@ from gradfix.autograd.values import (
     Function,
     GradMode,
     Module,
+    ParameterIterable,
     Sequence,
     SummaryTensor,
     Tensor,
@@ -36,6 +37,12 @@ from gradfix.autograd.values import (
     lost_in,
     tensors_in,
 )
+
+FOREACH = (
+    "add sub mul div addcmul addcdiv lerp zero neg abs sqrt pow exp log norm sign copy clamp_min clamp_max "
+    "maximum minimum reciprocal round"
+).split()
+"""The operations that torch offers for lists of tensors."""
 
 
 @package("torch.optim")
@@ -231,6 +238,30 @@ def backward_function(run: Run, call: Call) -> Value:
     if given is not None:
         backward(run, [given], call)
     return NONE
+
+
+@function(*(f"torch._foreach_{name}{ending}" for name in FOREACH for ending in ("", "_")))
+def on_each(run: Run, call: Call) -> Value:
+    """``torch._foreach_mul_(tensors, 0.9)``: an operation on each of several tensors, and of other lists."""
+    name = call.name.removeprefix("torch._foreach_")
+    lists = [_items_for_each(run, value, e) for value, e in call.args]
+    results: list[Value] = []
+    for number, item in enumerate(lists[0] or [] if lists else []):
+        args = [
+            (given, e) if items is None else (items[min(number, len(items) - 1)], e)
+            for items, (given, e) in zip(lists[1:], call.args[1:])
+        ]
+        results.append(call_method(run, item, Call(args, call.keywords, call.site, False, name)))
+    return Sequence("list", results, not results)
+
+
+def _items_for_each(run: Run, value: Value, site: ast.expr) -> list[Value] | None:
+    """The items of a list of tensors; None of a number."""
+    if isinstance(value, Sequence):
+        return value.items or [Unknown("item")]
+    if isinstance(value, ParameterIterable):
+        return [SummaryTensor(value.leaves)]
+    return [value] if isinstance(value, SummaryTensor) else None
 
 
 @function("torch.save", "torch.jit.save")

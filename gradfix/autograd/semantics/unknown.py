@@ -6,7 +6,7 @@ import ast
 
 from gradfix.autograd import operators, script_options
 from gradfix.autograd.arguments import Argument, Call, flag, unwritten
-from gradfix.autograd.engine import backward, forget_state, hand_over, havoc, step, zero_grad
+from gradfix.autograd.engine import backward, forget_state, hand_over, havoc, prepares, step, zero_grad
 from gradfix.autograd.graph import Backward, Contribution, Leaf, OptimizerState, Storage
 from gradfix.autograd.parameters import leaves_of, set_mode, set_requires
 from gradfix.autograd.run import Run
@@ -132,13 +132,13 @@ def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
     if run.symbols is not None and run.symbols.makes(call.site):
         return unknown(run, call.args, call.keywords, call.site, value.label)
     _hand_over(run, value, call)
-    handed = None if call.discarded or run.loops else _handed(call.args)
+    handed = None if call.discarded or run.loops else _handed(call.args, value.label)
     # An environment's step, a game's: an optimizer's gives nothing, or the loss of a closure.
     computes = value.label == "step" and not call.discarded and bool(call.args)
     if (call.discarded and not _only_reads(value, call.args)) or (
         suspicious(value.label, handed is not None) and not computes
     ):
-        havoc(run, call.values, call.site)
+        havoc(run, call.values, call.site, preparing=prepares(run, value.label))
     else:
         _havoc_owners(run, call)
     result = unknown(run, call.args, call.keywords, call.site, value.label or "call")
@@ -190,9 +190,15 @@ def _takes_no_part(value: Value) -> bool:
     return isinstance(value, (Instance, Const))
 
 
-def _handed(args: list[Argument]) -> ParameterIterable | None:
-    """The parameters that an unknown function is given first: it may make an optimizer of them."""
+def _handed(args: list[Argument], name: str) -> ParameterIterable | None:
+    """The parameters that an unknown function is given first: it may make an optimizer of them.
+
+    One that is named for optimizers is handed networks, too: ``build_optimizer(config, net)``.
+    """
     first = args[0][0] if args else NONE
+    networks = [value for value, _ in args if isinstance(value, Module)]
+    if networks and "optim" in name.lower():
+        return ParameterIterable(leaves_of(Sequence("list", [*networks]))[0])
     if not isinstance(first, (ParameterIterable, SummaryTensor, Sequence)):
         return None
     leaves, complete = leaves_of(first)
