@@ -300,10 +300,11 @@ def _carried_out(program: Program, one: Stale, plan: Plan) -> Iterator[Fix]:
         others = [stepped_on] if stepped_on is not None and (kind or mine is not stepped_on) else []
         again = any(isinstance(edit, (InsertStatement, MoveStatement)) for edit in plan.edits)
         # A prediction that was detached for the first loss gives the second one nothing, however it is kept.
-        losses: Losses = "same" if kind and mine is not None else "rerouted"
+        losses: Losses = "same" if kind and not _is_cut_off(one) else "rerouted"
         claim = claim._replace(same_forwards=not again, losses=losses)
     claim = claim._replace(unchanged=tuple(n for state in others for n in constructed(one.run, state)))
-    effect = plan.effect or _effect(one)
+    # Where the loss trains its network by another term already, a path that is joined is another gradient.
+    effect = plan.effect or (Effect.CHANGES if mine is not None and _is_cut_off(one) else _effect(one))
     kept = [b for b in backwards(one.run) if b.loops == event.loops]
     retain = list(dict.fromkeys(edit for b in kept for edit in drop_retain(b, program)))
     for detached in dict.fromkeys([tuple(plan.first), ()]):
@@ -548,8 +549,7 @@ def _constant_factor(program: Program, place: Place) -> Plan | None:
     """
     one, event = place.stale, place.stale.event
     mine = optimizer_of_loss(one.run, event)
-    given = [operand for call in one.calls for operand, _ in call.operands]
-    if mine is None or any(undetached(operand) is not None for operand in given):
+    if mine is None or _is_cut_off(one):
         return None
     taught, below = leading_to(event.visited, set(mine.owned())), behind(event, one.calls)
     cuts = [e for node in taught for e in node.edges if e.node in below and e.node not in taught]
@@ -558,6 +558,11 @@ def _constant_factor(program: Program, place: Place) -> Plan | None:
         return None
     what = f"detach {detached[0]}, which is only a factor of this loss"
     return Plan(what, detached[1], Way.DETACH)
+
+
+def _is_cut_off(one: Stale) -> bool:
+    """Whether a stale prediction was made from a detached input."""
+    return any(undetached(operand) is not None for call in one.calls for operand, _ in call.operands)
 
 
 def _former(program: Program, place: Place) -> Plan | None:

@@ -350,8 +350,9 @@ def unknown(function: UnknownFunction) -> str:
 
 def _coverage(coverage: Coverage, named: bool) -> str:
     """How many training steps were followed; ``named`` says whether the others are told in full."""
-    told = named or coverage.followed == coverage.total
-    return f"; {coverage}" if told else f"; {coverage} (-v names the others)"
+    if named or coverage.followed == coverage.total:
+        return f"; {coverage}"
+    return f"; {coverage} (-v names the {'others' if coverage.covered < coverage.total else 'assumptions'})"
 
 
 def summary_of_report(report: Report, verbose: bool = False) -> str:
@@ -400,7 +401,7 @@ def summary_of_plan(plan: Plan, verbose: bool = False) -> str:
     """The last line of ``apply`` and of ``verify``: of training steps if nothing was found, or some were not
     followed."""
     coverage = plan.coverage
-    silent = bool(plan.attempts or plan.remaining) and coverage.followed == coverage.total
+    silent = bool(plan.attempts or plan.remaining) and coverage.covered == coverage.total
     return _done(plan) + ("" if silent else _coverage(coverage, verbose))
 
 

@@ -182,6 +182,7 @@ def strays(run: Run) -> dict[Hashable, Stray]:
 
 
 def _no_other(run: Run, step: Step) -> Stray | Verdict:
+    """Whether a step surely uses a loss beside its own that is left over, or passes through its network."""
     if step.doubtful or swapped(run, step):
         return UNKNOWN
     left = _left_over(run, step)
@@ -209,7 +210,7 @@ def _left_over(run: Run, step: Step) -> Stray | None:
                 continue
             if before.doubtful or event not in before.consumed.get(leaf, ()):
                 continue
-            own = next((one for one in sure if before.serial < one.serial < step.serial), None)
+            own = next((one for one in sure if one.serial > before.serial), None)
             if own is not None and not run.grad_read_between(event.serial, step.serial):
                 return Stray(run, step, event, before.optimizer, own)
     return None

@@ -186,16 +186,12 @@ def detach_at(program: Program, expression: ast.expr) -> Edit:
 
 
 def detach_operands(program: Program, edges: Iterable[Edge]) -> tuple[str, list[Edit]] | None:
-    """The names of what some operations are given, and the edits that detach it there.
-
-    None where there is nothing, or where an operation stands in another file, or names no operand.
-    """
-    operands = list(dict.fromkeys(edge.operand for edge in edges))
-    written = [operand for operand in operands if operand is not None and line(operand) > 0]
-    if not written or len(written) < len(operands):
+    """The names of what some operations are given, and the edits that detach it there; None if nothing is."""
+    operands = [operand for operand in dict.fromkeys(edge.operand for edge in edges) if operand is not None]
+    if not operands:
         return None
-    names = ", ".join(dict.fromkeys(f"`{shown(program, operand)}`" for operand in written))
-    return names, [detach_at(program, operand) for operand in written]
+    names = ", ".join(dict.fromkeys(f"`{shown(program, operand)}`" for operand in operands))
+    return names, [detach_at(program, operand) for operand in operands]
 
 
 def with_parts(program: Program, expression: ast.expr, parts: Mapping[ast.expr, str]) -> str:

@@ -16,7 +16,7 @@ from guards import NAME, Switchboard
 FOLDER = Path(__file__).parent
 SAMPLE = {
     "dropped_detach": 5,
-    "replaced_layer": 4,
+    "replaced_layer": 3,
     "scheduler_before_optimizer": 3,
     "stepped_twice": 5,
     "undivided_accumulation": 4,

@@ -101,6 +101,7 @@ def test_json_has_the_shape_of_ruff(project: Path) -> None:
         },
         "url": None,
         "severity": "warning",
+        "assumption": None,
         "ways": [],
         "effect": "preserves",
         "notes": [

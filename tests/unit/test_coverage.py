@@ -23,16 +23,20 @@ for x in torch.randn(3, 4, 2):
     net(x).mean().backward()
     opt.step()
 """
-BY_A_CALLER = """\
+NEVER = """\
+DEBUG = False
+if DEBUG:
+    loss.backward()
+"""
+HANDED_IN = """\
 def train(net, opt, batches):
     for x in batches:
         opt.zero_grad()
         net(x).mean().backward()
         opt.step()
 """
-UNKNOWN = "which parameters `net(x)` in line 4 uses is not known"
-REASON = f"{UNKNOWN}: `net` comes from a caller that gradfix did not find"
-ADVICE = "call `train` in this file, or in a script in its folder or above that imports it"
+REASON = "line 3 never runs: it is under `if DEBUG` in line 2, which never applies"
+ADVICE = "give the constant the other value and check again"
 FRAMEWORK = """\
 import lightning as L
 
@@ -45,7 +49,7 @@ class Model(L.LightningModule):
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "a.py").write_text(FOLLOWED)
-    (tmp_path / "b.py").write_text(BY_A_CALLER)
+    (tmp_path / "b.py").write_text(NEVER)
     (tmp_path / "c.py").write_text("print('nothing is trained here')\n")
     return tmp_path
 
@@ -64,7 +68,18 @@ def test_the_last_line_counts_them(project: Path, form: str) -> None:
 def test_those_that_were_not_followed_are_named_where_more_is_asked_for(project: Path) -> None:
     done = check(project, "-v")
     assert done.stdout.endswith(b"; followed 1 of 2 training steps\n")
-    assert done.stderr.decode() == f"note: b.py:4: train: not followed: {REASON}; {ADVICE}\n"
+    assert done.stderr.decode() == f"note: b.py:3: the script: not followed: {REASON}; {ADVICE}\n"
+
+
+def test_what_is_followed_under_an_assumption_counts_as_followed(project: Path) -> None:
+    (project / "b.py").write_text(HANDED_IN)
+    done = check(project, "--min-coverage", "100")
+    assert done.returncode == 0
+    assert done.stdout.endswith(b"2 of 2 training steps, 1 under an assumption (-v names the assumptions)\n")
+    assert check(project, "-v").stderr.startswith(b"note: b.py:4: train: followed under an assumption: ")
+    step = json.loads(check(project, "--output-format", "json").stdout)[-1]["training_steps"][1]
+    assert step["status"] == "followed under an assumption"
+    assert step["assumption"] and step["reason"] is None and step["advice"] is None
 
 
 def test_json_has_a_record_of_each(project: Path) -> None:
@@ -76,9 +91,9 @@ def test_json_has_a_record_of_each(project: Path) -> None:
     assert other == {
         "filename": "b.py",
         "cell": None,
-        "location": {"row": 4, "column": 1},
-        "kind": "function",
-        "name": "train",
+        "location": {"row": 3, "column": 1},
+        "kind": "script",
+        "name": "the script",
         "status": "not followed",
         "assumption": None,
         "reason": REASON,
@@ -94,9 +109,12 @@ def test_sarif_has_the_count_and_a_notification_of_each_that_was_not_followed(pr
         "trainingSteps": {"followed": 1, "assumed": 0, "undecided": 0, "not_followed": 1}
     }
     (note,) = invocation["toolExecutionNotifications"]
-    assert (note["level"], note["message"]["text"]) == ("note", f"train: not followed: {REASON}; {ADVICE}")
+    assert (note["level"], note["message"]["text"]) == (
+        "note",
+        f"the script: not followed: {REASON}; {ADVICE}",
+    )
     (location,) = note["locations"]
-    assert location["physicalLocation"]["region"]["startLine"] == 4
+    assert location["physicalLocation"]["region"]["startLine"] == 3
     assert run["results"] == []
 
 
@@ -151,7 +169,7 @@ def test_standard_input_is_asked_for_it_too(project: Path) -> None:
         command,
         cwd=project,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        input=BY_A_CALLER.encode(),
+        input=NEVER.encode(),
         capture_output=True,
         check=False,
     )

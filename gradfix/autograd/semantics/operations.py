@@ -553,8 +553,8 @@ def unknown(
 ) -> Value:
     """The result of something that is not known, called on these arguments.
 
-    Where exactly one of them carries a graph, what comes out is taken to depend on it; in a world, on all that
-    do: a criterion is differentiable in its arguments.
+    Where exactly one of them carries a graph, what comes out is taken to depend on it. In a world it depends
+    on all that do: a criterion is differentiable in its arguments.
     """
     operands = [
         o for v, e in [*args, *keywords.values()] for o in operands_of(v, e) if o.requires is not False

@@ -132,7 +132,7 @@ def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
     if run.symbols is not None and run.symbols.makes(call.site):
         return unknown(run, call.args, call.keywords, call.site, value.label)
     _hand_over(run, value, call)
-    handed = None if call.discarded or run.loops else _handed(call.args, value.label)
+    handed = None if call.discarded or run.loops else _handed(call, value.label)
     # An environment's step, a game's: an optimizer's gives nothing, or the loss of a closure.
     computes = value.label == "step" and not call.discarded and bool(call.args)
     if (call.discarded and not _only_reads(value, call.args)) or (
@@ -190,13 +190,12 @@ def _takes_no_part(value: Value) -> bool:
     return isinstance(value, (Instance, Const))
 
 
-def _handed(args: list[Argument], name: str) -> ParameterIterable | None:
-    """The parameters that an unknown function is given first: it may make an optimizer of them.
-
+def _handed(call: Call, name: str) -> ParameterIterable | None:
+    """The parameters that an unknown function is given first, or as ``params``: it may make an optimizer.
     One that is named for optimizers is handed networks, too: ``build_optimizer(config, net)``.
     """
-    first = args[0][0] if args else NONE
-    networks = [value for value, _ in args if isinstance(value, Module)]
+    first = call.argument("params", 0)
+    networks = [value for value, _ in call.args if isinstance(value, Module)]
     if networks and "optim" in name.lower():
         return ParameterIterable(leaves_of(Sequence("list", [*networks]))[0])
     if not isinstance(first, (ParameterIterable, SummaryTensor, Sequence)):
