@@ -1111,24 +1111,25 @@ def _set_up(run: Run, cls: Class, instance: Module | Instance, definition: Funct
 
 
 def _forget_counts(holder: Module | Instance, caller: FunctionDefinition | None, depth: int = 2) -> None:
-    """Forget the numbers that other methods count than the constructor, and the one that is called."""
-    methods = (
-        []
-        if holder.cls is None
-        else [
-            function.node
-            for cls in holder.cls.order()
-            for function in cls.attributes.values()
-            if isinstance(function, Function) and function.name not in CONSTRUCTORS
-        ]
-    )
-    for name, held in holder.attributes.items():
-        if isinstance(held, Const) and type(held.value) is int:
+    """Forget the numbers that other methods count than the constructor, and the one that is called.
+
+    They begin in the constructor or in the body of the class.
+    """
+    bodies = [cls.attributes for cls in holder.cls.order()] if holder.cls is not None else []
+    methods = [
+        value.node
+        for body in bodies
+        for value in body.values()
+        if isinstance(value, Function) and value.name not in CONSTRUCTORS
+    ]
+    held = {name: value for body in reversed(bodies) for name, value in body.items()} | holder.attributes
+    for name, value in held.items():
+        if isinstance(value, Const) and type(value.value) is int:
             counted = any(_counts(method, name) for method in methods)
             if counted and not (caller is not None and _counts(caller, name)):
                 holder.attributes[name] = graphless_value(name)
-        elif isinstance(held, Instance) and depth:
-            _forget_counts(held, None, depth - 1)
+        elif isinstance(value, Instance) and depth:
+            _forget_counts(value, None, depth - 1)
 
 
 @lru_cache(maxsize=4096)
