@@ -252,7 +252,8 @@ class Ownership:
 
     def _networks_in(self, node: Node) -> frozenset[Key]:
         leaves = {leaf for reached in reachable_nodes([(node, True)]) for leaf, _, _ in reached.leaves}
-        return frozenset(self.network[leaf] for leaf in leaves if leaf in self.network)
+        trained = (leaf for leaf in leaves if leaf.requires is not False)
+        return frozenset(self.network[leaf] for leaf in trained if leaf in self.network)
 
     def _owned_in_sight(self, key: Key) -> bool:
         """Whether an optimizer that the file makes owns a network."""

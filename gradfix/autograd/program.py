@@ -862,7 +862,7 @@ def _skipped(site: ast.AST, relevance: Relevance) -> bool:
 
 def _returns_what_is_kept(site: ast.If, relevance: Relevance) -> bool:
     """Whether a function gives what an earlier call of it has kept, under a condition: a cache."""
-    if not isinstance(site.body[-1], ast.Return):
+    if not site.body or not isinstance(site.body[-1], ast.Return):
         return False
     read = {node.attr for node in walk(site.body[-1]) if isinstance(node, ast.Attribute)}
     around = (f for f in relevance.functions if f.lineno <= site.lineno <= (f.end_lineno or f.lineno))

@@ -146,7 +146,9 @@ def lost_penalties(run: Run) -> Iterator[LostPenalty]:
     """The penalties on gradients that nobody backpropagates: ``create_graph=True`` is for nothing else."""
     if all(node.op != "autograd.grad" for node in run.nodes):
         return
-    walked = walked_by_any(run)
+    # With ``inputs=``, a loss may be differentiated by ways that were not seen.
+    roots = [(root, True) for backward in backwards(run) for root in backward.roots]
+    walked = walked_by_any(run).union(reachable_nodes(roots))
     for node in _ends(run):
         below = reachable_nodes([(node, True)])
         gradient = next((n for n in below if n.op == "autograd.grad" and n not in walked), None)

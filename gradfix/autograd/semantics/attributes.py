@@ -220,13 +220,17 @@ def _made_at_first(run: Run, value: Module | Instance, name: str) -> bool:
     )
 
 
-def _write_gradient(run: Run, value: Value) -> None:
+def _write_gradient(run: Run, holder: Value, value: Value) -> None:
     """Note that a gradient is given to something by hand, and not only cleared: anybody may own that."""
     if isinstance(value, Const) and value.value is None:
         return
-    for state in run.external_optimizers:
-        for leaf in state.leaves:
-            leaf.unknown_grad = True
+    of = [leaf for state in run.external_optimizers for leaf in state.leaves]
+    while isinstance(holder, Unknown) and holder.leaf is None and holder.parent is not None:
+        holder = holder.parent
+    if isinstance(holder, Unknown) and holder.leaf is not None:
+        of += holder.leaf.family()
+    for leaf in of:
+        leaf.unknown_grad = True
     if run.symbols is not None:
         run.symbols.gradients_written = True
 
@@ -243,7 +247,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
         ):
             run.made.add((holder.cls.node, name))
         if name in ("grad", "_grad") and isinstance(holder, Unknown):
-            _write_gradient(run, value)
+            _write_gradient(run, holder, value)
             return
         if name in ("requires_grad", "data") and isinstance(holder, Unknown):
             holder.graphless = False
@@ -281,7 +285,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
         if isinstance(holder, SummaryTensor):
             leaves = holder.leaves
         if name in ("grad", "_grad"):
-            _write_gradient(run, value)
+            _write_gradient(run, holder, value)
             if isinstance(value, Const) and value.value is None:
                 zero_grad(run, holder, leaves, target)
             elif (

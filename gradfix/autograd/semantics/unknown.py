@@ -428,7 +428,7 @@ def _mode(run: Run, value: Unknown, call: Call) -> Value:
 @method(Unknown, "requires_grad_")
 def _requires_grad(run: Run, value: Unknown, call: Call) -> Value | None:
     if value.leaf is None:
-        return None
+        return value if run.symbols is not None else None
     set_requires(run, value, [value.leaf], call.args[0][0] if call.args else TRUE, call.site)
     return value
 
