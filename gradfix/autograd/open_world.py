@@ -15,6 +15,7 @@ worlds, with what they have in common as its assumption.
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
 import re
@@ -26,6 +27,7 @@ from gradfix.autograd.graph import Backward, Leaf, Node, OptimizerState, Step, r
 from gradfix.autograd.model_ledger import terms_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.symbols import SCHEDULED, Given, Key, Role, Use, World
+from gradfix.core.syntax import last_name
 
 ROUNDS = 8
 """How often roles are inferred again, with the roles that were found: a network's result is data no more."""
@@ -87,6 +89,10 @@ OF_NETWORKS = frozenset({"parameters", "named_parameters", "train", "eval", "mod
 """Methods that only networks have, among what carries no data."""
 
 
+ANNOTATED = {"Module": Role.NETWORK, "Optimizer": Role.OPTIMIZER}
+"""What annotations of parameters say, by their last name: ``nn.Module``, ``torch.optim.Optimizer``."""
+
+
 def roles_in(run: Run, known: Mapping[Key, Role]) -> dict[Key, Role]:
     """The roles that a run gives evidence of, beside those that are known.
 
@@ -107,6 +113,10 @@ def roles_in(run: Run, known: Mapping[Key, Role]) -> dict[Key, Role]:
         elif _is_declared(of):
             roles[key] = Role.NETWORK
     roles.update(dict.fromkeys(_only_stepped(run), Role.OPTIMIZER))
+    for key in run.symbols.keys.values():
+        if isinstance(key, ast.arg) and key.annotation is not None:
+            kind = ANNOTATED.get(last_name(key.annotation))
+            roles.update({key: kind} if kind is not None else {})
     evidence = [Given.DATA, Given.COMPUTED] if run.symbols.world.weak else [Given.DATA]
     for given in evidence:
         if roles.keys() <= known.keys():

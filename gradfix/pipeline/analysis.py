@@ -58,11 +58,16 @@ def run_codemods(
     """Ask the codemods (those of ``names``, or all) about ``program``."""
     findings: list[Finding] = []
     problems: list[Problem] = []
+    versions = [program]
+    try:
+        versions += program.under_assumption()
+    except Exception as error:
+        problems.append(problem_of(parsed.path, "the analysis under assumptions", error))
     for codemod in options.catalog.codemods:
         if names is not None and codemod.name not in names:
             continue
         try:
-            for version in (program, *program.under_assumption()):
+            for version in versions:
                 findings += [_told(one, codemod, version, parsed) for one in codemod.find(version)]
         except Exception as error:
             problems.append(problem_of(parsed.path, f"the codemod {codemod.name}", error))
