@@ -258,16 +258,8 @@ class EntryPoint:
     def _returns_otherwise(self, run: Run) -> bool:
         """Whether a run differs from the main one in how a function comes to its result in some
         iterations."""
-        return (
-            bool(run.scenario.flipped)
-            and run.scenario.main
-            and all(
-                self.varying.get(site, False)
-                and isinstance(site, ast.If)
-                and isinstance(site.body[-1], ast.Return)
-                for site in run.scenario.flipped
-            )
-        )
+        flipped = run.scenario.flipped if run.scenario.main else frozenset()
+        return bool(flipped) and all(self.varying.get(site) and _returns(site) for site in flipped)
 
     def _masked(self, at: ast.AST, reached: list[set[ast.AST]], failing: list[set[ast.AST]]) -> bool:
         """Whether another backward raises before, or may: reporting the later one would mislead."""
@@ -860,9 +852,14 @@ def _skipped(site: ast.AST, relevance: Relevance) -> bool:
     return any(relevance.touches(s) or relevance.shapes(s) for s in site.orelse)
 
 
+def _returns(site: ast.AST) -> bool:
+    """Whether a condition decides to return something; one that stands for a lookup has no body."""
+    return isinstance(site, ast.If) and bool(site.body) and isinstance(site.body[-1], ast.Return)
+
+
 def _returns_what_is_kept(site: ast.If, relevance: Relevance) -> bool:
     """Whether a function gives what an earlier call of it has kept, under a condition: a cache."""
-    if not site.body or not isinstance(site.body[-1], ast.Return):
+    if not _returns(site):
         return False
     read = {node.attr for node in walk(site.body[-1]) if isinstance(node, ast.Attribute)}
     around = (f for f in relevance.functions if f.lineno <= site.lineno <= (f.end_lineno or f.lineno))

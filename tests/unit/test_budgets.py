@@ -11,7 +11,7 @@ import pytest
 
 from gradfix.autograd import imports
 from gradfix.autograd import program as program_module
-from gradfix.autograd.graph import Node
+from gradfix.autograd.graph import Backward, Node
 from gradfix.autograd.program import BUDGET, FILE_STATEMENTS, SCRIPT_STATEMENTS, Program, analyze
 from gradfix.autograd.semantics import functions
 from gradfix.autograd.semantics.functions import MANY_CALLS
@@ -330,3 +330,24 @@ def test_what_was_run_is_freed_without_the_collector(tmp_path: Path, options: Op
     finally:
         gc.enable()
     assert left <= 5
+
+
+def test_a_complete_run_counts_where_further_ones_were_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        f"{HEAD}from elsewhere import ready\nfor x in torch.randn(9, 2, 3):\n    opt.zero_grad()\n"
+        "    loss = net(x).mean()\n    if ready(x):\n        loss = loss + net(x.detach()).mean()\n"
+        "    else:\n        loss = loss - net(x.detach()).mean()\n"
+        "    loss.backward()\n    loss.backward()\n    opt.step()\n"
+    )
+    whole = analysed(text)
+    (entry,) = whole.entry_points
+    assert len(entry.all_runs()) > 1
+    main = BUDGET - entry.runs[0].budget
+    monkeypatch.setattr(program_module, "FILE_STATEMENTS", main + 3)
+    monkeypatch.setattr(program_module, "FILE_STATEMENTS_PER_LINE", 0)
+    (entry,) = analysed(text).entry_points
+    assert any(run.unfinished for run in entry.all_runs())
+    found = entry.certain_observations(
+        lambda run: {e.site: e for e in run.events if isinstance(e, Backward)}, lambda e: e.site, raises=True
+    )
+    assert len([*found]) == 2
