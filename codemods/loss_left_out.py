@@ -7,8 +7,9 @@ No parameter gets a gradient from it. Nothing raises, and the printed loss looks
     recon.backward()                            loss.backward()
 
 A helper that returns one of the terms where it has computed the sum does the same. So does a second loss
-that is computed for a network of its own, and added to nothing, or assigned to the variable of the first. And so
-does a loop that computes a loss in each pass, where the backward stands after the loop: only the last counts.
+that is computed for a network of its own, and added to nothing, or assigned to the variable of the first. And
+so does a loop that computes a loss in each pass, where the backward stands after the loop: only the last one
+counts.
 
 When not to fix it: where the sum, or the loss, is for the log only.
 
@@ -31,8 +32,8 @@ Preconditions of a loss by itself:
 A penalty on a gradient with a graph (`create_graph=True`), in an iteration that backpropagates another loss,
 is left out if nobody differentiates, returns or hands on what is computed from that gradient.
 
-A loss of each pass of a loop is lost if the loop assigns it to a variable, does nothing else with it, and ends
-no pass early; and if each pass computes it from what the loop goes through. Where the passes build on each
+A loss of each pass of a loop is lost if the loop assigns it to a variable, does nothing else with it, and
+never ends early; and if each pass computes it from what the loop goes through. Where the passes build on each
 other (a recurrent network), what the result is compared with has to differ.
 
 Nothing is rewritten: whether the sum was to be backpropagated, or to be printed, only its author knows.

@@ -255,7 +255,7 @@ class Misowned(NamedTuple):
 
 
 def other_players_owned(run: Run) -> dict[Hashable, Misowned]:
-    """By place: the steps that move the network that their loss fools, or the one whose results it rejects."""
+    """By place: the steps that move the network that their loss fools, or the one whose results it judges."""
     if run.external_optimizers or not all(one.state.groups_known for one in run.optimizers):
         return {}
     return breaches(steps(run), partial(_own_network_only, run))

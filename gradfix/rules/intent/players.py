@@ -33,6 +33,8 @@ class Fooling(NamedTuple):
     """The judge's own loss of what the maker has made."""
     judged: ModuleCall
     """The call of the judge's network in the loss that fools it."""
+    rejecting: ModuleCall
+    """The call in the judge's own loss that is held to the contrary."""
 
 
 @cached_by_event
@@ -50,11 +52,11 @@ def fooling(run: Run, event: Backward) -> Fooling | None:
             continue
         (maker,) = makers
         same = [(b, other) for b, other in known if other.call.module is held.call.module]
-        against = (b for b, o in same if contrary(o.goal, held.goal) and maker in _makers(run, o.call))
-        judging = next(against, None)
+        against = (x for x in same if contrary(x[1].goal, held.goal) and maker in _makers(run, x[1].call))
+        judging, rejecting = next(against, (None, held))
         real = any(o.goal == held.goal and b is not event and not _makers(run, o.call) for b, o in same)
         if judging is not None and judging is not event and real:
-            return Fooling(event, judge, maker, judging, held.call)
+            return Fooling(event, judge, maker, judging, held.call, rejecting.call)
     return None
 
 
