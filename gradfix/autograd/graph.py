@@ -103,6 +103,7 @@ class Leaf:
         "copied",
         "created",
         "doubtful",
+        "given",
         "grad",
         "grad_is_copy",
         "grad_source",
@@ -133,6 +134,8 @@ class Leaf:
         """It may not be a leaf: ``requires_grad_()`` may have been called on a tensor with a graph."""
         self.copied = False
         """Made by copying another one."""
+        self.given: list[LoopContext] = []
+        """The loops around each place where it is given other values through `.data`: no version moves."""
         self.assumed = False
         """Whether it belongs to a network that is not seen, so that ``requires`` is an assumption."""
 

@@ -299,6 +299,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             set_requires(run, holder, leaves, value, target)
         elif name == "data":
             move_by_hand(run, leaves, target)
+            for leaf in leaves:
+                leaf.given.append(run.loops)
 
 
 def _share_gradients(leaves: list[Leaf], gradients: SummaryTensor) -> None:
