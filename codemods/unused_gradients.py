@@ -48,7 +48,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass, field
 
 from gradfix.autograd.graph import (
@@ -86,7 +86,6 @@ from gradfix.core.codemod import (
 from gradfix.core.span import Span
 from gradfix.rules.edits import line, network, note, receiver, shown, within_file
 from gradfix.rules.untrained import Unregistered, assignments, unregistered
-
 
 Made = tuple[ast.AST, int]
 """What tells an optimizer from others in every run: where it is made, and the how-manieth it is there."""
@@ -265,7 +264,7 @@ def _may_be_forgotten(found: Wasted) -> bool:
     return any(operands_reaching(call, inside) for call in others)
 
 
-def _are_written(weights: Iterable[Leaf]) -> bool:
+def _are_written(weights: Collection[Leaf]) -> bool:
     return any(
         leaf.given or any(isinstance(e, InPlaceChange) for e in leaf.storage.history) for leaf in weights
     )

@@ -424,15 +424,18 @@ class SchedulerStep(Event):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Replacement(Event):
-    """A layer put in the place of another one, whose parameters optimizers own already."""
+    """A layer or a parameter put in the place of another one, which optimizers own already."""
 
     owners: list[OptimizerState]
     leaves: list[Leaf]
-    """The parameters of the new layer."""
+    """The parameters of the new layer, or the new parameter."""
     whole: list[Leaf]
     """Those of the network that it was put into."""
     added: bool = False
     """Whether no layer was there before."""
+    one_parameter: bool = False
+    undone: bool = False
+    """Whether something that optimizers own has taken its place again."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
