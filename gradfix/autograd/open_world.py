@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Backward, Leaf, Node, OptimizerState, Step, reachable_nodes
+from gradfix.autograd.graph import Backward, Node, OptimizerState, Step, reachable_nodes
 from gradfix.autograd.model_ledger import terms_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.symbols import SCHEDULED, Given, Key, Role, Use, World
@@ -342,21 +342,27 @@ def _alike(network: str, optimizer: str) -> int:
     return sum(1 for _ in same)
 
 
-def _groups(run: Run) -> Iterator[_Group]:
-    """The losses of a run with the steps that follow them."""
+def _groups(run: Run) -> Iterable[_Group]:
+    """The losses of a run with the steps that follow them; of each group of losses one, with all its steps.
+
+    In the last iteration that is run, steps may be missing which follow in the next one.
+    """
+    found: dict[frozenset[ast.AST], _Group] = {}
     group = _Group()
     for event in run.events:
         if isinstance(event, Backward) and event.accumulates:
             if group.stepping:
-                yield group
+                _join(found, group)
                 group = _Group()
             group.losses.append(event)
         elif isinstance(event, Step) and group.losses:
             group.stepping[event.optimizer] = None
     if group.losses:
-        yield group
+        _join(found, group)
+    return found.values()
 
 
-def blocks_of(run: Run) -> list[Leaf]:
-    """The parameters of the networks that a run was handed."""
-    return list(run.symbols.blocks.values()) if run.symbols is not None else []
+def _join(groups: dict[frozenset[ast.AST], _Group], group: _Group) -> None:
+    """Add a group, or its steps to those of the group with losses at the same places."""
+    known = groups.setdefault(frozenset(loss.site for loss in group.losses), group)
+    known.stepping.update(group.stepping)
