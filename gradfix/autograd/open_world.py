@@ -138,11 +138,19 @@ def _only_stepped(run: Run) -> Iterator[Key]:
 
 
 def _is_optimizer(run: Run, key: Key, uses: Iterable[Use]) -> bool:
-    """Whether something is stepped, and cleared or scheduled."""
+    """Whether something is scheduled, or cleared and stepped, if only in a branch that is not taken here."""
     assert run.symbols is not None
     methods = {use.method for use in uses if use.method != "step" or use.plain}
     cleared = "zero_grad" in methods or (key, "param_groups") in run.symbols.names
-    return SCHEDULED in methods or ("step" in methods and cleared)
+    stepped = "step" in methods or (
+        not _is_used_as_network(uses) and run.relevance.steps_on(run.symbols.names[key])
+    )
+    return SCHEDULED in methods or (stepped and cleared)
+
+
+def _is_used_as_network(uses: Iterable[Use]) -> bool:
+    """Whether something is called, or has methods that optimizers do not have."""
+    return any(not use.method or use.method in OF_NETWORKS for use in uses)
 
 
 def _is_declared(uses: Iterable[Use]) -> bool:

@@ -313,7 +313,7 @@ def _backward_comes_later(run: Run, step: Step) -> bool:
     """Whether a backward that nobody uses follows in the iteration: the step should have waited for it."""
     mine = set(step.optimizer.owned())
     return any(
-        later.loops == step.loops and mine & set(later.reached) and meant_for(run, later) is None
+        later.loops == step.loops and mine & set(later.reached) and first_step(run, later) is None
         for later in between(backwards(run), step.serial)
     )
 
