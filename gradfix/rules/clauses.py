@@ -233,8 +233,11 @@ def left_before(run: Run, step: Step) -> Stray | None:
             continue
         theirs = set(other.owned())
         early = max(event.serial, stepped_on.serial) <= needed.serial
-        both = any(known and leaf in theirs for leaf, known in needed.reached.items())
+        spilled = {leaf for leaf, known in needed.reached.items() if known} & theirs
         # Both may be trained on both losses, or one of them on what both leave in an iteration.
+        both = bool(spilled) and (
+            event.loops == needed.loops or not isinstance(used_by_nobody(run, needed, spilled), list)
+        )
         if early and not both and leads_through(event, mine, theirs):
             return Stray(run, step, event, other, needed)
     return None
