@@ -213,8 +213,8 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
     """Steps that consume gradients again, since they are cleared only outside their loop."""
     found: dict[Hashable, Misplaced] = {}
     for step, fresh in consuming_again(run).values():
-        if misdirected(run, step) is not None:
-            continue  # Another optimizer is to step.
+        if _same_graph(step, fresh) or misdirected(run, step) is not None:
+            continue  # Another graph is to be computed, or another optimizer to step.
         clearing = [z for z in gradient_clears(run) if set(z.leaves) & set(step.optimizer.owned())]
         # Where networks are cleared one by one, those count that clear what adds up.
         again = accumulated_leaves(step)
@@ -233,6 +233,20 @@ def too_rarely(run: Run) -> dict[Hashable, Misplaced]:
             one = Misplaced(before[-1], fresh, step, Effect.CHANGES, earlier=earlier, idle=idle)
             found.setdefault(step.site, one)
     return found
+
+
+def _same_graph(step: Step, fresh: Backward) -> bool:
+    """Whether iterations share a graph that is kept: a loss computed once, and differentiated in every
+    iteration.
+
+    Its weights have moved since, so that it is the forward which is misplaced, and not the clearing.
+    """
+    kept = {node for node in fresh.visited if node.raises_when_freed is not False}
+    return any(
+        before and backward.loops != fresh.loops and not kept.isdisjoint(backward.visited)
+        for held in step.consumed.values()
+        for backward, (_, before) in held.items()
+    )
 
 
 def _never_steps(run: Run, backward: Backward) -> ZeroGrad | None:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from gradfix.autograd.graph import Backward, Leaf, Node, OptimizerState, Step, reachable_nodes
+from gradfix.autograd.graph import Backward, Node, OptimizerState, Step, reachable_nodes
 from gradfix.autograd.model_ledger import terms_of
 from gradfix.autograd.run import Run
 from gradfix.autograd.symbols import SCHEDULED, Given, Key, Role, Use, World
@@ -138,11 +138,19 @@ def _only_stepped(run: Run) -> Iterator[Key]:
 
 
 def _is_optimizer(run: Run, key: Key, uses: Iterable[Use]) -> bool:
-    """Whether something is stepped, and cleared or scheduled."""
+    """Whether something is scheduled, or cleared and stepped, if only in a branch that is not taken here."""
     assert run.symbols is not None
     methods = {use.method for use in uses if use.method != "step" or use.plain}
     cleared = "zero_grad" in methods or (key, "param_groups") in run.symbols.names
-    return SCHEDULED in methods or ("step" in methods and cleared)
+    stepped = "step" in methods or (
+        not _is_used_as_network(uses) and run.relevance.steps_on(run.symbols.names[key])
+    )
+    return SCHEDULED in methods or (stepped and cleared)
+
+
+def _is_used_as_network(uses: Iterable[Use]) -> bool:
+    """Whether something is called, or has methods that optimizers do not have."""
+    return any(not use.method or use.method in OF_NETWORKS for use in uses)
 
 
 def _is_declared(uses: Iterable[Use]) -> bool:
@@ -342,21 +350,27 @@ def _alike(network: str, optimizer: str) -> int:
     return sum(1 for _ in same)
 
 
-def _groups(run: Run) -> Iterator[_Group]:
-    """The losses of a run with the steps that follow them."""
+def _groups(run: Run) -> Iterable[_Group]:
+    """The losses of a run with the steps that follow them; of each group of losses one, with all its steps.
+
+    In the last iteration that is run, steps may be missing which follow in the next one.
+    """
+    found: dict[frozenset[ast.AST], _Group] = {}
     group = _Group()
     for event in run.events:
         if isinstance(event, Backward) and event.accumulates:
             if group.stepping:
-                yield group
+                _join(found, group)
                 group = _Group()
             group.losses.append(event)
         elif isinstance(event, Step) and group.losses:
             group.stepping[event.optimizer] = None
     if group.losses:
-        yield group
+        _join(found, group)
+    return found.values()
 
 
-def blocks_of(run: Run) -> list[Leaf]:
-    """The parameters of the networks that a run was handed."""
-    return list(run.symbols.blocks.values()) if run.symbols is not None else []
+def _join(groups: dict[frozenset[ast.AST], _Group], group: _Group) -> None:
+    """Add a group, or its steps to those of the group with losses at the same places."""
+    known = groups.setdefault(frozenset(loss.site for loss in group.losses), group)
+    known.stepping.update(group.stepping)

@@ -14,8 +14,8 @@ from gradfix.bot.config import BotConfig
 from gradfix.bot.errors import UsageError
 from gradfix.bot.plan import Change, Command, PlanFile, Rewrite, Scope
 from gradfix.bot.proof import outcome_of
-from gradfix.core.codemod import Effect
 from gradfix.pipeline import driver, proving
+from gradfix.pipeline.choosing import is_allowed
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions
 from gradfix.pipeline.results import Attempt, FilePlan, FileReport, Outcome
 from gradfix.project import source
@@ -150,8 +150,7 @@ class _Maker:
     def _codemods(self, file: FileReport) -> Iterator[str]:
         """The codemods that have a fix to offer which may be applied."""
         for reported in file.findings:
-            effects = {fix.effect for fix in reported.finding.fixes}
-            if effects and (self._options.unsafe_fixes or effects != {Effect.CHANGES}):
+            if any(is_allowed(fix, self._options) for fix in reported.finding.fixes):
                 yield reported.finding.code
 
     def _groups(self, files: Sequence[FileReport]) -> Iterator[tuple[str | None, list[str], Options]]:

@@ -82,9 +82,10 @@ def _keys(
     """The keys of all findings in a file, as it is and after every fix that applies to it, with the effects
     of their fixes; and what kept the analysis from seeing all of it.
 
-    A fix may be for a line that the one before it has made.
+    A fix may be for a line that the one before it has made. What is found under an assumption is left out:
+    the bot proposes no fix for it, and what it has proposed has been certain.
     """
-    options = replace(base.options, selected=codemods, unsafe_fixes=True)
+    options = replace(base.options, selected=codemods, unsafe_fixes=True, certain=True)
     report = driver.file_report(parsed, options)
     keys = {
         Key.of(one.finding, parsed, path): frozenset(fix.effect for fix in one.finding.fixes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradfix.core.codemod import Edit, Effect, Finding, Fix, Severity
+from gradfix.core.codemod import Applicability, Edit, Effect, Finding, Fix, Severity
 from gradfix.pipeline.analysis import Analysis, analyse, identity_of, is_elsewhere, run_codemods, run_model
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.placing import placed, spans_of
@@ -159,7 +159,7 @@ def other_fixes(analysis: Analysis, chosen: Reported, options: Options) -> Itera
 
 def is_allowed(fix: Fix, options: Options) -> bool:
     """Whether a fix may be applied without further leave."""
-    return options.unsafe_fixes or fix.effect is not Effect.CHANGES
+    return options.unsafe_fixes or fix.applicability is Applicability.SAFE
 
 
 def resolve(analysis: Analysis, finding: Finding, fix: Fix, options: Options) -> Analysis | None:

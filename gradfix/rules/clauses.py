@@ -235,8 +235,11 @@ def left_before(run: Run, step: Step) -> Stray | None:
             continue
         theirs = set(other.owned())
         early = max(event.serial, stepped_on.serial) <= needed.serial
-        both = any(known and leaf in theirs for leaf, known in needed.reached.items())
+        spilled = {leaf for leaf, known in needed.reached.items() if known} & theirs
         # Both may be trained on both losses, or one of them on what both leave in an iteration.
+        both = bool(spilled) and (
+            event.loops == needed.loops or not isinstance(used_by_nobody(run, needed, spilled), list)
+        )
         if early and not both and leads_through(event, mine, theirs):
             return Stray(run, step, event, other, needed)
     return None
@@ -355,7 +358,7 @@ def _backward_comes_later(run: Run, step: Step) -> bool:
     """Whether a backward that nobody uses follows in the iteration: the step should have waited for it."""
     mine = set(step.optimizer.owned())
     return any(
-        later.loops == step.loops and mine & set(later.reached) and meant_for(run, later) is None
+        later.loops == step.loops and mine & set(later.reached) and first_step(run, later) is None
         for later in between(backwards(run), step.serial)
     )
 

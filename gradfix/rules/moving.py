@@ -52,10 +52,9 @@ def may_pass(statement: ast.stmt, others: Iterable[ast.stmt], moving: Collection
     it."""
     read, bound = names_read(statement), names_bound(statement)
     return all(
-        names_bound(other).isdisjoint(read | bound)
-        and (other in moving or names_read(other).isdisjoint(bound))
+        names_bound(other).isdisjoint(read | bound) and names_read(other).isdisjoint(bound)
         for other in others
-        if other is not statement
+        if other is not statement and other not in moving
     )
 
 

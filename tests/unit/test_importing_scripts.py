@@ -61,7 +61,7 @@ def script(
 
 @pytest.fixture
 def options() -> Options:
-    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False, certain=True))
     assert isinstance(prepared, Options)
     return prepared
 

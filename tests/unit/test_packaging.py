@@ -84,7 +84,8 @@ def test_they_find_something(origin: str, installed: Path, tmp_path: Path) -> No
     home = installed if origin == "wheel" else ROOT
     checked = run(home, "check", "--output-format", "json", str(EXAMPLE), cwd=tmp_path)
     assert checked.returncode == 1, checked.stderr
-    (finding,) = json.loads(checked.stdout)
+    finding, coverage = json.loads(checked.stdout)
+    assert coverage["code"] == "training-steps"
     assert finding["code"] == "undetached-fake"
     assert finding["fix"]["applicability"] == "safe"
 

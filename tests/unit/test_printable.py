@@ -98,7 +98,7 @@ def test_a_hostile_repository_prints_nothing_that_acts(tmp_path: Path) -> None:
     # Every line begins as gradfix begins it.
     assert [line for line in (out + error).split("\n") if line.startswith("error: forged")] == []
     code, out, error = gradfix(tmp_path, "check", "--output-format", "json")
-    assert out.isascii() and {one["filename"] for one in json.loads(out)} == set(map(encodable, names))
+    assert out.isascii() and {one["filename"] for one in json.loads(out)[:-1]} == set(map(encodable, names))
     assert acts(error) == []
     code, patch, error = gradfix(tmp_path, "apply", "--no-verify", "--unsafe-fixes", "--dry-run")
     assert acts(error) == []

@@ -325,7 +325,7 @@ opt = torch.optim.SGD(net.parameters(), lr=0.1)
 ADVICE = {
     "a loss that is differentiated twice": (
         """
-loss = unseen(net(torch.randn(4, 3)).square().mean())
+loss = unseen(net)(torch.randn(4, 3)).square().mean()
 for _ in range(2):
     loss.backward()
     opt.step()

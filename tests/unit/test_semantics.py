@@ -150,6 +150,7 @@ NETWORKS: list[Row] = [
 ]
 
 TRAINING: list[Row] = [
+    ("torch._foreach_mul", "r = torch._foreach_mul([out], 0.9)", "list of tensor with a graph"),
     ("torch.nn.utils.clip_grad_norm_", "nn.utils.clip_grad_norm_(net.parameters(), 1.0)", "clips"),
     ("Unknown.clip_grad_norm_", "accelerator.clip_grad_norm_(net.parameters(), 1.0)", "clips"),
     ("Scaler.unscale_", "scaler.unscale_(optimizer)", "unscales"),

@@ -88,7 +88,7 @@ def project(tmp_path: Path) -> Path:
 def severities(project: Path, *options: str) -> dict[str, set[str]]:
     done = gradfix("check", "--output-format", "json", *options, cwd=project)
     reported: dict[str, set[str]] = {}
-    for item in json.loads(done.stdout):
+    for item in json.loads(done.stdout)[:-1]:
         reported.setdefault(item["filename"], set()).add(item["severity"])
     return reported
 

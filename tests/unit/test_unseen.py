@@ -18,7 +18,7 @@ from gradfix.project.source import Source
 
 @pytest.fixture(scope="module")
 def options() -> Options:
-    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False))
+    prepared = driver.prepare([], RequestedOptions(unsafe_fixes=True, verify=False, certain=True))
     assert isinstance(prepared, Options)
     return prepared
 

@@ -18,6 +18,7 @@ from gradfix.autograd.values import (
     LazyIterable,
     Mapping,
     Module,
+    Optimizer,
     ParameterIterable,
     PendingGenerator,
     Sequence,
@@ -99,8 +100,9 @@ def _iterate_unknown(run: Run, value: Unknown, site: ast.expr | None) -> Iterate
     if value.graphless:
         return None, lambda k: graphless_value(EACH, value)
     if run.symbols is not None:
-        symbols = run.symbols
-        return None, lambda k: symbols.part(value, Unknown(EACH), "[...]", site)
+        each = run.symbols.part(value, Unknown(EACH), "[...]", site)
+        # One optimizer stands for all that are gone through.
+        return [each] if isinstance(each, Optimizer) else None, lambda k: each
     return None, lambda k: made_by(Unknown(EACH), value, [])
 
 

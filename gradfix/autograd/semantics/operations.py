@@ -142,6 +142,9 @@ def record(
         certain = table.saves(low, given) if low else 0
         saved = certain if low == high else certain & table.saves(high, given)
         node.raises_when_freed = True if certain else (None if table.may_save(high, given) else False)
+    # In a world, what is not computed by a network has no graph that could be differentiated instead.
+    carrying = [o for slot in slots for o in slot if o.requires is not False and (o.node or o.leaf)]
+    alone = run.symbols is not None and len(carrying) == 1
     edges: list[Edge] = []
     leaves: list[tuple[Leaf, bool, ast.expr | None]] = []
     kept: list[tuple[Storage, int, Leaf | None]] = []
@@ -153,7 +156,7 @@ def record(
             if operand.requires is False or (operand.leaf is None and operand.node is None):
                 fixed.append(operand.storage)
             elif differentiable:
-                sure = certain_edges and operand.requires is True and requires is True
+                sure = certain_edges and (alone or (operand.requires is True and requires is True))
                 if operand.leaf is not None:
                     leaves.append((operand.leaf, sure, operand.expression))
                 elif operand.node is not None:
