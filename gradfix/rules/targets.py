@@ -127,7 +127,7 @@ def bootstrapped(one: TrainedTarget) -> bool:
 
 @dataclass(frozen=True)
 class TrainedTeacher:
-    """A loss that trains a network in eval mode, whose results are nothing but the target of another one's."""
+    """A loss that trains a network in eval mode, whose results are the target of another one's."""
 
     run: Run
     backward: Backward
