@@ -259,6 +259,13 @@ def move_by_hand(run: Run, leaves: Iterable[Leaf], site: ast.AST) -> None:
         run.events.append(event)
 
 
+def give_values(run: Run, leaves: Iterable[Leaf], values: Value) -> None:
+    """Note that parameters get their values from others, or again and again: not as they are initialized."""
+    if run.loops or isinstance(values, SummaryTensor):
+        for leaf in leaves:
+            leaf.given.append(run.loops)
+
+
 def change_gradients(run: Run, each: SummaryTensor, site: ast.AST, emptied: bool = False) -> None:
     """The gradients of some parameters are written in place: set to zero (``emptied``), or made other ones.
 

@@ -7,7 +7,7 @@ import os
 
 from gradfix.autograd import imports, operators, unbound
 from gradfix.autograd.arguments import Call, unwritten
-from gradfix.autograd.engine import move_by_hand, zero_grad
+from gradfix.autograd.engine import give_values, move_by_hand, zero_grad
 from gradfix.autograd.graph import Backward, Leaf, reachable_nodes
 from gradfix.autograd.parameters import is_leaf, set_requires
 from gradfix.autograd.run import Impossible, Run
@@ -301,8 +301,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             set_requires(run, holder, leaves, value, target)
         elif name == "data":
             move_by_hand(run, leaves, target)
-            for leaf in leaves:
-                leaf.given.append(run.loops)
+            give_values(run, leaves, value)
 
 
 def _share_gradients(leaves: list[Leaf], gradients: SummaryTensor) -> None:

@@ -6,7 +6,7 @@ import ast
 
 from gradfix.autograd import operators
 from gradfix.autograd.arguments import Call
-from gradfix.autograd.engine import backward, change_gradients, move_by_hand, zero_grad
+from gradfix.autograd.engine import backward, change_gradients, give_values, move_by_hand, zero_grad
 from gradfix.autograd.graph import NonLeaf
 from gradfix.autograd.parameters import set_requires
 from gradfix.autograd.run import Run
@@ -248,9 +248,8 @@ def _operation_on_all(run: Run, each: SummaryTensor, call: Call) -> Value:
     in_place = call.name.endswith("_") and not call.name.endswith("__")
     if each.view == "data" and in_place:
         move_by_hand(run, each.leaves, call.site)
-        if call.name in ("copy_", "lerp_", "set_"):
-            for leaf in each.leaves:
-                leaf.given.append(run.loops)
+        if call.name in ("copy_", "lerp_", "set_") and call.args:
+            give_values(run, each.leaves, call.args[0][0])
         return each
     table = overload(call.name, call.args, call.keywords)
     if each.view == "" and in_place:
