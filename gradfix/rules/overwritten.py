@@ -10,11 +10,8 @@ from gradfix.autograd.graph import Backward, Node, reachable_nodes
 from gradfix.autograd.program import Program
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, first_step
-from gradfix.core.syntax import LOOPS
 from gradfix.rules.edits import line
 from gradfix.rules.untrained import lost_losses
-
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 class Overwritten(NamedTuple):
@@ -53,19 +50,21 @@ def overwritten(run: Run) -> dict[Hashable, Overwritten]:
 def repeating(program: Program, one: Overwritten) -> Pass | None:
     """The loop each of whose passes computes a loss of other data, and uses it for nothing.
 
-    A loop that ends early has found what it was looking for, and so may one that uses the loss.
+    A loop that ends early, or a pass, has found what it was looking for, and so may one that uses the loss.
     """
     for place in (one.kept.site, *(site for site, _ in reversed(one.kept.stack))):
         assigned = program.statement(place) if line(place) > 0 else None
         if not isinstance(assigned, ast.Assign) or assigned.value is not place:
             continue
         target = assigned.targets[0]
-        loop = next((a for a in program.ancestors(place) if isinstance(a, (*LOOPS, *_SCOPES))), None)
+        # Under a condition, it may be computed in one pass only.
+        around = (a for a in program.ancestors(assigned) if not isinstance(a, (ast.With, ast.AsyncWith)))
+        loop = next(around, None)
         if not isinstance(target, ast.Name) or not isinstance(loop, ast.For) or len(assigned.targets) > 1:
             continue
         inside = set(ast.walk(loop))
         used = any(isinstance(n, ast.Name) and n.id == target.id and n is not target for n in inside)
-        early = any(isinstance(n, (ast.Break, ast.Return)) for n in inside)
+        early = any(isinstance(n, (ast.Break, ast.Continue, ast.Return)) for n in inside)
         if one.backward.site not in inside and not used and not early and _other_data(one, place, loop):
             return Pass(assigned, target.id, loop)
     return None
