@@ -50,16 +50,14 @@ def overwritten(run: Run) -> dict[Hashable, Overwritten]:
 def repeating(program: Program, one: Overwritten) -> Pass | None:
     """The loop each of whose passes computes a loss of other data, and uses it for nothing.
 
-    A loop that ends early, or a pass, has found what it was looking for, and so may one that uses the loss.
+    Where a pass or the loop ends early, it has found what it was looking for, and so it may where it uses the loss.
     """
     for place in (one.kept.site, *(site for site, _ in reversed(one.kept.stack))):
         assigned = program.statement(place) if line(place) > 0 else None
         if not isinstance(assigned, ast.Assign) or assigned.value is not place:
             continue
         target = assigned.targets[0]
-        # Under a condition, it may be computed in one pass only.
-        around = (a for a in program.ancestors(assigned) if not isinstance(a, (ast.With, ast.AsyncWith)))
-        loop = next(around, None)
+        loop = program.parent(assigned)  # Under a condition, or in a grad mode, one pass only may be meant.
         if not isinstance(target, ast.Name) or not isinstance(loop, ast.For) or len(assigned.targets) > 1:
             continue
         inside = set(ast.walk(loop))
