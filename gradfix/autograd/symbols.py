@@ -30,6 +30,17 @@ class Role(enum.Enum):
     OPTIMIZER = enum.auto()
 
 
+class Search(enum.IntEnum):
+    """Where networks are looked for, beside what has methods that only networks have: the surest first."""
+
+    CALLED = enum.auto()
+    """Among what is called on data."""
+    METHODS = enum.auto()
+    """Also among methods, and what is called on the results of code out of sight: ``state.model(x)``."""
+    HEADS = enum.auto()
+    """Also among what is only called on results of networks, where a loss or an optimizer has none else."""
+
+
 @dataclass(frozen=True, eq=False)
 class World:
     """What the symbols of one entry point are taken for."""
@@ -39,9 +50,8 @@ class World:
     """By network: the optimizer that owns its parameters, or None if no optimizer in sight does, although one
     might; whether it is trained at all is not known then. Others are trained out of sight. While it is None
     altogether, every network is trainable and no optimizer owns anything."""
-    weak: bool = False
-    """Whether every method of a symbol is taken for a network that the symbol may hold, to find those that
-    are."""
+    search: Search = Search.CALLED
+    """How far networks are looked for."""
     names: Mapping[Key, str] = field(default_factory=dict)
     """What people call the symbols."""
     entered_with_gradients: frozenset[Key] = frozenset()

@@ -36,7 +36,7 @@ from gradfix.autograd.semantics.operations import (
 from gradfix.autograd.semantics.optimizers import make_optimizer
 from gradfix.autograd.semantics.tensors import OWN, PLAIN, SAME
 from gradfix.autograd.semantics.texts import TEXT, text_method
-from gradfix.autograd.symbols import Symbols
+from gradfix.autograd.symbols import Search, Symbols
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -517,7 +517,12 @@ def _of_symbol(run: Run, symbols: Symbols, value: Unknown, call: Call) -> Value:
         result = _of_network(run, network, network.leaf, call)
     else:
         result = call_unknown(run, held, call)
-    if symbols.world.weak and not call.discarded and isinstance(result, Unknown) and result.node is None:
+    if (
+        symbols.world.search > Search.CALLED
+        and not call.discarded
+        and isinstance(result, Unknown)
+        and result.node is None
+    ):
         may_carry(run, result, call.site)
     symbols.note(run.serial, held, call, "", result)
     if result.__class__ is Unknown and call.name == "configure_optimizers":
