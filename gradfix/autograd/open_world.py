@@ -215,7 +215,12 @@ class Ownership:
         """What follows from the axioms alone."""
 
     def worlds(self) -> list[World]:
-        """The worlds that the axioms admit; none if there are too many, or none."""
+        """The worlds that the axioms admit; none if there are too many, or none.
+
+        What an optimizer owns that steps only in a branch which is not taken here cannot be told.
+        """
+        if not all(state.steps for state in self.optimizer):
+            return []
         sources = self.sources()
         self._made_of_networks()
         self._by_terms(sources)

@@ -170,6 +170,42 @@ RIGHT = {
                 loss.backward()
                 opt.step()
         """,
+    "turns of two optimizers": """
+        def train(trunk, head, for_trunk, for_head, loader):
+            for i, (x, y) in enumerate(loader):
+                for_trunk.zero_grad()
+                for_head.zero_grad()
+                loss = F.cross_entropy(head(trunk(x)), y)
+                loss.backward()
+                if i % 2 == 0:
+                    for_trunk.step()
+                else:
+                    for_head.step()
+        """,
+    "a network that is frozen here": """
+        from elsewhere import make
+
+        def train(net, opt, loader):
+            teacher = make().requires_grad_(False)
+            sizes = []
+            for x in loader:
+                wanted = teacher(x)
+                loss = (net(x) - wanted).pow(2).mean()
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+                sizes.append(wanted.mean())
+        """,
+    "gradients that are written by hand": """
+        def train(net, weights, opt, weights_opt, loader):
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                opt.zero_grad()
+                loss.backward()
+                weights.value.grad = loss.detach() * weights.share
+                weights_opt.step()
+                opt.step()
+        """,
     "a schedule of another's": """
         def train(model, opt, loader, epoch):
             for x, y in loader:
@@ -208,6 +244,23 @@ WRONG = {
                 opt.zero_grad()
                 loss.backward()
                 opt.step()
+        """,
+    ),
+    "two heads that are only called on features": (
+        "misplaced-zero-grad",
+        """
+        def train(model, encoder_opt, classifier_opt, discriminator_opt, loader):
+            for x, y, d in loader:
+                loss = F.nll_loss(model.classifier(model.encoder(x)), y)
+                encoder_opt.zero_grad()
+                classifier_opt.zero_grad()
+                loss.backward()
+                encoder_opt.step()
+                classifier_opt.step()
+                loss_d = F.nll_loss(model.discriminator(model.encoder(x).detach()), d)
+                loss_d.backward()
+                discriminator_opt.zero_grad()
+                discriminator_opt.step()
         """,
     ),
     "one of several networks that may be trained": (
