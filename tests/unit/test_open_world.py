@@ -247,7 +247,7 @@ WRONG = {
         """,
     ),
     "two heads that are only called on features": (
-        "misplaced-zero-grad",
+        "missing-zero-grad",
         """
         def train(model, encoder_opt, classifier_opt, discriminator_opt, loader):
             for x, y, d in loader:
@@ -259,7 +259,6 @@ WRONG = {
                 classifier_opt.step()
                 loss_d = F.nll_loss(model.discriminator(model.encoder(x).detach()), d)
                 loss_d.backward()
-                discriminator_opt.zero_grad()
                 discriminator_opt.step()
         """,
     ),
