@@ -262,6 +262,21 @@ WRONG = {
                 discriminator_opt.step()
         """,
     ),
+    "an evaluation behind the training": (
+        "evaluation-with-grad",
+        """
+        def train(model, loss_function, opt, train_loader, test_loader):
+            for x, y in train_loader:
+                opt.zero_grad()
+                loss_function(model(x), y).backward()
+                opt.step()
+            model.eval()
+            losses = []
+            for x, y in test_loader:
+                losses.append(loss_function(model(x), y).item())
+            return sum(losses)
+        """,
+    ),
     "one of several networks that may be trained": (
         "missing-zero-grad",
         """

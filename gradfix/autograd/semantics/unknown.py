@@ -157,7 +157,9 @@ def _hand_over(run: Run, called: Unknown, call: Call) -> None:
     while (whole := holders[-1].parent) is not None:
         holders.append(whole)
     if not any(holder.harmless or holder.library for holder in holders):
-        operation = run.current_call is not None and not call.discarded and not suspicious(called.label)
+        # In a world, a symbol that is called for its result is a criterion, or computes as one does.
+        computes = run.current_call is not None or (run.symbols is not None and called in run.symbols.keys)
+        operation = computes and not call.discarded and not suspicious(called.label)
         hand_over(run, [*holders, *call.values], call.site, operation)
 
 
