@@ -131,7 +131,8 @@ def roles_in(run: Run, known: Mapping[Key, Role]) -> dict[Key, Role]:
     for given, nodes in evidence.items():
         if roles.keys() <= known.keys():
             called = (key for key, of in uses.items() if _is_called_on(given, of, nodes))
-            roles.update((key, Role.NETWORK) for key in called if key not in roles)
+            own = (key for key in called if not run.symbols.held_under(key))
+            roles.update((key, Role.NETWORK) for key in own if key not in roles)
     return roles
 
 

@@ -142,6 +142,12 @@ def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
     else:
         _havoc_owners(run, call)
     result = unknown(run, call.args, call.keywords, call.site, value.label or "call")
+    held = run.symbols.held_by(value) if run.symbols is not None else []
+    if held and isinstance(result, Unknown) and not call.discarded:
+        if result.node is None:
+            may_carry(run, result, call.site)
+        if result.node is not None:
+            result.node.leaves += tuple((leaf, False, None) for leaf in held)
     if handed is not None and isinstance(result, Unknown):
         result.handed = call.site, handed
     return result
