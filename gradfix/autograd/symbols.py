@@ -159,11 +159,11 @@ class Symbols:
 
     def held_under(self, key: Key | None) -> list[Leaf]:
         """The same, of a symbol by its key."""
-        while isinstance(key, tuple):
+        while key is not None:
             leaves = [leaf for given in self.made_of.get(key, ()) for leaf in networks_in(given)]
             if leaves:
                 return list(dict.fromkeys(leaves))
-            key = key[0]
+            key = key[0] if isinstance(key, tuple) else None
         return []
 
     def handed_over(self, args: list[Argument], keywords: Keywords) -> list[Leaf]:

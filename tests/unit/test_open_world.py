@@ -170,6 +170,44 @@ RIGHT = {
                 loss.backward()
                 opt.step()
         """,
+    "a wrapper that is made of the network": """
+        from elsewhere import parallelize
+
+        def train(net, loader):
+            opt = torch.optim.Adam(net.parameters())
+            net = parallelize(net)
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
+    "a loss that is made of the networks": """
+        from elsewhere import Loss
+
+        def train(actor, critic, loader):
+            compute = Loss(actor, critic)
+            actor_opt = torch.optim.Adam(actor.parameters())
+            critic_opt = torch.optim.Adam(critic.parameters())
+            for batch in loader:
+                losses = compute(batch)
+                actor_opt.zero_grad()
+                critic_opt.zero_grad()
+                losses["actor"].backward()
+                losses["critic"].backward()
+                actor_opt.step()
+                critic_opt.step()
+        """,
+    "an engine that is given the network": """
+        def train(net, engine, loader):
+            engine.model = net
+            opt = torch.optim.Adam(net.parameters())
+            for x in loader:
+                loss = engine(x)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
     "turns of two optimizers": """
         def train(trunk, head, for_trunk, for_head, loader):
             for i, (x, y) in enumerate(loader):
