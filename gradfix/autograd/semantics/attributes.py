@@ -276,6 +276,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
                 holder.leaf = value.leaf
         if isinstance(holder, Unknown):
             run.hand_on(value)
+            if run.symbols is not None:
+                run.symbols.give(holder, value)
         if isinstance(holder, Module) and holder.kind != "user":
             bind_weight(run, value)
     elif isinstance(holder, Record):
