@@ -50,7 +50,7 @@ def overwritten(run: Run) -> dict[Hashable, Overwritten]:
 def repeating(program: Program, one: Overwritten) -> Pass | None:
     """The loop each of whose passes computes a loss of other data, and uses it for nothing.
 
-    Where a pass or the loop ends early, it has found what it was looking for, and so it may where it uses the loss.
+    Where it ends early, it has found what it was looking for, and so it may where it uses the loss.
     """
     for place in (one.kept.site, *(site for site, _ in reversed(one.kept.stack))):
         assigned = program.statement(place) if line(place) > 0 else None

@@ -34,6 +34,7 @@ from gradfix.autograd.values import (
     LazyIterable,
     Mapping,
     Module,
+    ParameterIterable,
     Sequence,
     SummaryTensor,
     Tensor,
@@ -426,6 +427,11 @@ def set_item(run: Run, target: ast.Subscript, value: Value, frame: Frame) -> Non
         run.hand_on(value)  # Whoever reads an item later may have it.
     elif isinstance(holder, Mapping):
         if isinstance(index, Const) and isinstance(index.value, (str, int, float, bool, type(None))):
+            before = holder.items.get(index.value)
+            if isinstance(before, ParameterIterable):
+                # `optimizer.param_groups[0]["params"] = ...`: it owns something else from then on.
+                for state in (one.state for one in run.optimizers if one.state.leaves == before.leaves):
+                    state.groups_known = False
             holder.items[index.value] = value
         elif _is_spelled(index):
             holder.open = True  # Names that are made up of parts are not those that are written out.
