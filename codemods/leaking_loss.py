@@ -32,6 +32,11 @@ Two optimizers may have parameters in common: an encoder that is trained with it
 discriminator. Where the one has stepped on its loss, and the other one's loss is backpropagated after that,
 the second step uses both losses, the first one for the second time.
 
+An optimizer may also have been given the network of the other player, beside its own: the generator's steps
+on D too, by the loss that fools D, or the discriminator's on G, which D's loss reaches. That is certain where
+one optimizer is for a network alone, and its loss holds what this says of the other network's results to the
+contrary. It is reported without a rewrite.
+
 The gradients are cleared before the first backward of the optimizer's own losses, if the other loss comes
 before it and the step waits for no further iterations: what was accumulated on purpose would be cleared as
 well. Else the other loss is told for whose parameters it is: `g_loss.backward(inputs=list(G.parameters()))`.
@@ -59,14 +64,40 @@ from gradfix.autograd.trace_queries import (
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, Note
 from gradfix.core.span import Span
 from gradfix.rules import conditional_steps
-from gradfix.rules.clauses import Stray, strays
-from gradfix.rules.edits import constructed, insert, note, only_for, receiver, stepped, within_file
+from gradfix.rules.clauses import Misowned, Stray, other_players_owned, strays
+from gradfix.rules.edits import (
+    constructed,
+    insert,
+    network,
+    note,
+    only_for,
+    receiver,
+    shown,
+    stepped,
+    within_file,
+)
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each step that consumes another optimizer's loss."""
     for leak in program.certain_observations(strays, lambda one: one.step.site, raises=False):
         yield _finding(program, leak)
+    for one in program.certain_observations(other_players_owned, lambda m: m.step.site, raises=False):
+        yield _misowned(program, one)
+
+
+def _misowned(program: Program, one: Misowned) -> Finding:
+    name = stepped(program, one.step.optimizer) or "the optimizer"
+    other = stepped(program, one.other) or "another optimizer"
+    net, loss = shown(program, network(one.network)), receiver(program, one.loss)
+    notes = (
+        note(one.step.optimizer.created, f"`{name}` is given the parameters of `{net}`"),
+        note(one.loss.site, f"`{loss}` works against the loss by which `{other}` trains `{net}`"),
+    )
+    message = f"`{name}.step()` also trains `{net}`, on `{loss}`: that is the network of `{other}`"
+    advice = f"leave the parameters of `{net}` out of `{name}`"
+    assert isinstance(one.step.site, ast.Call)
+    return Finding("leaking-loss", message, Span.of(one.step.site), notes, advice=advice)
 
 
 def _finding(program: Program, leak: Stray) -> Finding:

@@ -7,7 +7,9 @@ No parameter gets a gradient from it. Nothing raises, and the printed loss looks
     recon.backward()                            loss.backward()
 
 A helper that returns one of the terms where it has computed the sum does the same. So does a second loss
-that is computed for a network of its own, and added to nothing, or assigned to the variable of the first.
+that is computed for a network of its own, and added to nothing, or assigned to the variable of the first. And
+so does a loop that computes a loss in each pass, where the backward stands after the loop: only the last one
+counts.
 
 When not to fix it: where the sum, or the loss, is for the log only.
 
@@ -29,6 +31,10 @@ Preconditions of a loss by itself:
 
 A penalty on a gradient with a graph (`create_graph=True`), in an iteration that backpropagates another loss,
 is left out if nobody differentiates, returns or hands on what is computed from that gradient.
+
+A loss of each pass of a loop is lost if the loop assigns it to a variable, does nothing else with it, and
+never ends early; and if each pass computes it from what the loop goes through. Where the passes build on each
+other (a recurrent network), what the result is compared with has to differ.
 
 Nothing is rewritten: whether the sum was to be backpropagated, or to be printed, only its author knows.
 
@@ -54,6 +60,7 @@ from gradfix.autograd.trace_queries import backwards, first_step
 from gradfix.core.codemod import Finding
 from gradfix.core.span import Span
 from gradfix.rules.edits import line, network, note, receiver, shown, stepped
+from gradfix.rules.overwritten import Overwritten, Pass, overwritten, repeating
 from gradfix.rules.untrained import (
     LostPenalty,
     Untrained,
@@ -80,6 +87,10 @@ def find(program: Program) -> Iterator[Finding]:
                 yield _lost_finding(program, lost)
         for lone in entry.certain_observations(_penalties, lambda one: one.backward.site, raises=False):
             yield _penalty_finding(program, lone)
+        for pair in entry.certain_observations(overwritten, lambda o: o.backward.site, raises=False):
+            repeated = repeating(program, pair)
+            if repeated is not None:
+                yield _overwritten_finding(program, pair, repeated)
         certain = list(entry.certain_observations(left_out, lambda one: one.backward.site, raises=False))
         if not certain:
             continue
@@ -180,6 +191,17 @@ def _lost_finding(program: Program, lost: Untrained) -> Finding:
     message = f"`{loss}` is never backpropagated: no parameter of `{net}` gets a gradient"
     advice = "add it to the loss that is backpropagated, or compute it under `torch.no_grad()`"
     return Finding("loss-left-out", message, Span.of(place), notes, advice=advice)
+
+
+def _overwritten_finding(program: Program, one: Overwritten, repeated: Pass) -> Finding:
+    loss = repeated.variable
+    notes = (
+        note(repeated.assignment, f"each pass of the loop computes `{loss}` anew"),
+        note(one.backward.site, "this backward comes after the loop"),
+    )
+    message = f"only the last `{loss}` of the loop is backpropagated: what the other passes compute is lost"
+    advice = f"add up `{loss}` in the loop, or call `backward()` in it"
+    return Finding("loss-left-out", message, Span.of(repeated.assignment), notes, advice=advice)
 
 
 def _penalty_finding(program: Program, one: LostPenalty) -> Finding:

@@ -8,6 +8,9 @@ Nothing raises: the rest of the network is trained with a random layer.
 An optimizer keeps the parameters that it was given. Those of the old layer have left the network, and those
 of the new one stay as they were initialized.
 
+So it is with a single parameter: `model.fc.weight = nn.Parameter(...)`. `copy_` under `no_grad` changes the
+values of the one that is there.
+
 When not to fix it: where the new layer should stay as it is.
 
 Preconditions:
@@ -71,7 +74,11 @@ def unowned(run: Run) -> dict[Hashable, Orphan]:
         stepping = next((o for o in event.owners if any(s.serial > event.serial for s in o.steps)), None)
         if stepping is None or not all(o.groups_known for o in known) or run.external_optimizers:
             continue
-        if not owned.isdisjoint(event.leaves) or any(leaf.requires is not True for leaf in event.leaves):
+        if (
+            event.undone
+            or not owned.isdisjoint(event.leaves)
+            or any(leaf.requires is not True for leaf in event.leaves)
+        ):
             continue
         part = any(b.reached.get(leaf) for b in losses for leaf in event.leaves) or any(
             not c.leaves.isdisjoint(event.whole) for c in run.module_calls
@@ -85,12 +92,14 @@ def _finding(program: Program, orphan: Orphan) -> Finding:
     name = stepped(program, orphan.optimizer) or "the optimizer"
     site, made = orphan.replacement.site, orphan.optimizer.created
     assert isinstance(site, (ast.expr, ast.stmt))
-    notes = [note(site, "no optimizer is given the parameters of the new layer")]
+    single = orphan.replacement.one_parameter
+    new, given = ("parameter", "this one") if single else ("layer", "the parameters of the new layer")
+    notes = [note(site, f"no optimizer is given {given}")]
     if getattr(made, "lineno", 0) > 0:
         notes.insert(0, note(made, f"`{name}` keeps the parameters that exist here"))
     layer = shown(program, site)
     what = "added" if orphan.replacement.added else "replaced"
-    message = f"`{layer}` is {what} after `{name}` was created: the new layer is never trained"
+    message = f"`{layer}` is {what} after `{name}` was created: the new {new} is never trained"
     return Finding("replaced-layer", message, Span.of(site), tuple(notes), _fixes(program, orphan))
 
 
@@ -106,7 +115,8 @@ def _fixes(program: Program, orphan: Orphan) -> tuple[Fix, ...]:
     if not may_pass(statement, block[block.index(made) : block.index(statement)]):
         return ()
     edit = move(statement, made, "before")
-    words = "put the layer in before the optimizer is created"
+    what = "parameter" if orphan.replacement.one_parameter else "layer"
+    words = f"put the {what} in before the optimizer is created"
     return within_file(
         [Fix(words, Effect.CHANGES, (edit,), Claim(unchanged=(), same_forwards=False, losses="rerouted"))]
     )

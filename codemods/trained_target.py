@@ -8,6 +8,9 @@ Each step also moves the target towards the prediction. Nothing raises, and the 
 The network's value of the next state, discounted and with a reward added, is the target: a constant towards
 which the prediction is trained. Where the prediction is detached instead, the loss trains the target alone.
 
+So is a teacher trained by its pupil's loss, where the optimizer was given both and the teacher is not
+detached.
+
 When not to fix it: where the whole Bellman error is minimised on purpose.
 
 Preconditions:
@@ -18,6 +21,10 @@ Preconditions:
 * where it is not, something says that the network estimates what is to come: the value of one action is
   picked out of several, or another optimizer's loss goes through the network, or there are likelihoods of
   actions. An equation that a network is to solve, `u(t + 1) = u(t) / 2 + f(t)`, trains both sides by right.
+
+A teacher is a network in eval mode, in a loss with one in training mode, that gets gradients in no other way
+than as the target of a criterion, and that the optimizer certainly moves. It is reported without a rewrite:
+its output is to be detached, or it is to be left out of the optimizer.
 
 By hand: detach the target, or compute it under `torch.no_grad()`; the prediction keeps its graph. To minimise
 the whole Bellman error by intent, say so (`# gradfix: ignore[trained-target]`).
@@ -38,21 +45,59 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import constructed_beside, detach_at, note, receiver, shown, stepped, within_file
+from gradfix.rules.edits import (
+    constructed_beside,
+    detach_at,
+    line,
+    note,
+    receiver,
+    shown,
+    stepped,
+    within_file,
+)
 from gradfix.rules.intent.purpose import meant_for
-from gradfix.rules.targets import TrainedTarget, bootstrapped, trained_target
+from gradfix.rules.targets import (
+    TrainedTarget,
+    TrainedTeacher,
+    bootstrapped,
+    trained_target,
+    trained_teacher,
+)
 
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each target that a loss trains."""
     for found in program.certain_observations(trained, lambda one: one.backward.site, raises=False):
         yield _finding(program, found)
+    for pair in program.certain_observations(taught, lambda one: one.backward.site, raises=False):
+        yield _teacher_finding(program, pair)
 
 
 def trained(run: Run) -> dict[Hashable, TrainedTarget]:
     """By the place of the target: losses that train it."""
     every = (trained_target(run, event) for event in backwards(run))
     return {one.target: one for one in every if one is not None and bootstrapped(one)}
+
+
+def taught(run: Run) -> dict[Hashable, TrainedTeacher]:
+    """By the place of their call: teachers that a loss trains."""
+    every = (trained_teacher(run, event) for event in backwards(run))
+    return {one.call.site: one for one in every if one is not None}
+
+
+def _teacher_finding(program: Program, one: TrainedTeacher) -> Finding:
+    name, loss = stepped(program, one.step.optimizer) or "the optimizer", receiver(program, one.backward)
+    place = next((site for site, _ in reversed(one.call.stack) if line(site) > 0), one.call.site)
+    assert isinstance(place, ast.expr)
+    said = shown(program, place)
+    notes = (
+        note(place, f"this is a target of `{loss}`, and is not detached"),
+        note(one.step.optimizer.created, f"`{name}` is given the parameters of what computes it"),
+        note(one.step.site, "each step moves the target towards the prediction"),
+    )
+    message = f"`{loss}` also trains the teacher, in eval mode, that computes its target `{said}`"
+    advice = f"compute `{said}` under `torch.no_grad()`, and leave the teacher out of `{name}`"
+    return Finding("trained-target", message, Span.of(place), notes, advice=advice)
 
 
 def _finding(program: Program, one: TrainedTarget) -> Finding:

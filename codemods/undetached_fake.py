@@ -18,7 +18,9 @@ When not to fix it: where this loss should train both networks.
 
 Preconditions:
 
-* the loss reaches the other network only through its own one, whose call is where the detach goes;
+* the loss reaches the other network only through its own one, whose call is where the detach goes; or its own
+  one judges what the other makes, against the loss of that one: then a detach is left to hand where the loss
+  also uses the fake in another way;
 * nobody watches the gradient on the way by a hook;
 * nobody computes gradients with respect to what would be detached (WGAN-div and the like need that graph). A
   penalty that does so with a tensor that it computes itself and marks with `requires_grad_()` gets a detached
@@ -77,6 +79,7 @@ from gradfix.autograd.trace_queries import (
     same_iteration,
     steps,
     steps_using,
+    without_call,
 )
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Enclose, Finding, Fix, Note, ReplaceExpression, Way
@@ -125,6 +128,8 @@ class Leak:
     """Operands for which the script computes gradients: once detached, they have to require grad."""
     shared: tuple[ModuleCall, ...] = ()
     """If a helper serves both losses: its calls for the other loss, at the places of the cuts."""
+    besides: bool = False
+    """Whether the loss also uses what the other network has made beside its own network."""
 
 
 def find(program: Program) -> Iterator[Finding]:
@@ -329,7 +334,8 @@ def _leak(run: Run, backward: Backward, effect: Effect) -> Leak | None:
         places = set(map(_place, cuts))
         found = [(call, expression, value) for expression, value in operands]
         cuts += [cut for cut in found if _place(cut) not in places]
-    return Leak(run, backward, mine, foreign, cuts, effect, asked=asked) if cuts else None
+    besides = not targets.isdisjoint(without_call(backward, {*calls}))
+    return Leak(run, backward, mine, foreign, cuts, effect, asked=asked, besides=besides) if cuts else None
 
 
 def _handed_in(call: ModuleCall, targets: set[Node]) -> list[tuple[ast.expr, Value]]:
@@ -436,6 +442,7 @@ def _finding(program: Program, leak: Leak) -> Finding:
         within_file(_fixes(program, leak)),
         None if leak.failing is None or leak.failing.failure is None else leak.failing.failure.kind,
         ways=within_file(_ways(program, leak)),
+        advice=f"detach `{operand}` wherever this loss uses it" if leak.besides else "",
     )
 
 
@@ -452,7 +459,7 @@ def _first_place(leak: Leak) -> ast.expr:
 
 def _fixes(program: Program, leak: Leak) -> Iterator[Fix]:
     """Cut where the network is called; or in the caller of a helper that serves both losses."""
-    if not all(cut[1] in leak.asked or _asks_again(program, *cut) for cut in leak.cuts):
+    if leak.besides or not all(cut[1] in leak.asked or _asks_again(program, *cut) for cut in leak.cuts):
         return
     inner = [(e, v) for _, e, v in leak.cuts]
     if not leak.shared and all(e.lineno > 0 for e, _ in inner):
@@ -482,7 +489,7 @@ def _asks_again(program: Program, call: ModuleCall, expression: ast.expr, value:
 def _ways(program: Program, leak: Leak) -> Iterator[Fix]:
     """What else keeps the loss from the other network."""
     inner = [(e, v) for _, e, v in leak.cuts]
-    if not leak.shared and not leak.asked and all(line(e) > 0 for e, _ in inner):
+    if not leak.shared and not leak.asked and not leak.besides and all(line(e) > 0 for e, _ in inner):
         sources = _sources(program, inner)
         places = [program.statement(e) for e, _ in sources or inner]
         torch = torch_name(program, places[0])

@@ -47,7 +47,8 @@ Clause: what is meant for nobody costs nothing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass, field
 
 from gradfix.autograd.graph import (
@@ -56,6 +57,7 @@ from gradfix.autograd.graph import (
     Leaf,
     ModuleCall,
     Node,
+    OptimizerState,
     reachable_nodes,
 )
 from gradfix.autograd.program import Program
@@ -85,6 +87,9 @@ from gradfix.core.span import Span
 from gradfix.rules.edits import line, network, note, receiver, shown, within_file
 from gradfix.rules.untrained import Unregistered, assignments, unregistered
 
+Made = tuple[ast.AST, int]
+"""What tells an optimizer from others in every run: where it is made, and the how-manieth it is there."""
+
 
 @dataclass(eq=False)
 class Wasted:
@@ -93,8 +98,8 @@ class Wasted:
     backward: Backward
     constant: str
     """Why the network is a constant; nothing if that is not known."""
-    idle: set[ast.AST] = field(default_factory=set)
-    """Where the optimizers are made that own the network, and never step."""
+    idle: set[Made] = field(default_factory=set)
+    """The optimizers that own the network, and never step."""
     trained_before: bool = False
     """Whether an optimizer owns the network that has stepped, and never does so again."""
     calls: dict[ast.AST, ModuleCall] = field(default_factory=dict)
@@ -106,6 +111,14 @@ class Wasted:
     sibling: ModuleCall | None = None
     """A call of another network of its class, which the loss trains: this one is made to be trained, too."""
 
+    written: bool = False
+    """Whether the weights are loaded, or copied from others."""
+
+    def merge(self, other: Wasted) -> None:
+        """Add what another run shows."""
+        self.written = self.written or other.written
+        self.constant = self.constant or other.constant
+
     @property
     def first(self) -> ModuleCall:
         """The first of the calls."""
@@ -114,17 +127,34 @@ class Wasted:
 
 def find(program: Program) -> Iterator[Finding]:
     """Report each network without an optimizer that a loss is differentiated into."""
-    for found in program.certain_observations(wasted, lambda one: one.backward.site, raises=False):
-        if not found.idle or found.idle.isdisjoint(_stepping(program)):
+    for found in program.certain_observations(
+        wasted, lambda one: one.backward.site, raises=False, merge=Wasted.merge
+    ):
+        # Another method may step an optimizer, but not on weights that are written in another way.
+        if not found.idle or (found.written and found.idle.isdisjoint(_stepping(program))):
             yield _finding(program, found)
     for hidden in program.certain_observations(unregistered, lambda one: one.backward.site, raises=False):
         yield _hidden_finding(program, hidden)
 
 
-def _stepping(program: Program) -> set[ast.AST]:
-    """Where the optimizers are made that step, in whatever run, on weights that are written as well."""
-    taken = (step for entry in program.entry_points for run in entry.runs for step in steps(run))
-    return {step.optimizer.created for step in taken if _are_written(step.optimizer.owned())}
+def _stepping(program: Program) -> set[Made]:
+    """The optimizers that step, in whatever run, on weights that are written as well."""
+    return {
+        made
+        for run in (run for entry in program.entry_points for run in entry.runs)
+        for state, made in _made(run).items()
+        if any(step.optimizer is state for step in steps(run)) and _are_written(state.owned())
+    }
+
+
+def _made(run: Run) -> dict[OptimizerState, Made]:
+    """How the optimizers of a run are told in another one."""
+    count: Counter[ast.AST] = Counter()
+    found: dict[OptimizerState, Made] = {}
+    for state in (one.state for one in run.optimizers):
+        found[state] = state.created, count[state.created]
+        count[state.created] += 1
+    return found
 
 
 def wasted(run: Run) -> dict[Hashable, Wasted]:
@@ -136,7 +166,8 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
     first: dict[ast.AST, int] = {}
     for event in backwards(run):
         first.setdefault(event.site, event.serial)
-    idle = [o.state for o in run.optimizers if o.state not in stepping]
+    made = _made(run)
+    idle = [state for state in made if state not in stepping]
     idle_owned = {leaf for state in idle for leaf in state.owned()}
     read = {leaf for _, leaf in run.grad_reads}
     if None in read:
@@ -163,12 +194,11 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
             known = [leaf for leaf in call.leaves if leaf.requires is not None]  # Others may not be there.
             if not known or any(not event.reached.get(leaf) or leaf.unknown_grad for leaf in known):
                 continue
-            owners = {state.created for state in idle if not call.leaves.isdisjoint(state.owned())}
-            if owners and not _are_written(call.leaves):
-                continue  # Another method may step.
+            owners = {made[state] for state in idle if not call.leaves.isdisjoint(state.owned())}
             one = found.setdefault(call.module, Wasted(event, _constant(call), owners))
             one.trained_before = one.trained_before or not call.leaves.isdisjoint(owned - idle_owned)
             one.calls.setdefault(call.site, call)
+            one.written = one.written or _are_written(call.leaves)
             one.alone = one.alone or first_step(run, event) is None
             behind = {leaf for node in reachable_nodes(inside[call]) for leaf, _, _ in node.leaves}
             one.leads_on = one.leads_on or call in needed or not behind <= call.leaves
@@ -178,6 +208,7 @@ def wasted(run: Run) -> dict[Hashable, Wasted]:
         one.first.site: one
         for one in found.values()
         if one.constant
+        or one.idle
         or (one.sibling is not None and not one.idle and not one.first.leaves & cleared)
         or not (one.leads_on or one.first.leaves & cleared)
     }
@@ -225,7 +256,7 @@ def _may_be_forgotten(found: Wasted) -> bool:
     if found.leads_on or found.first.training is False or any(leaf.copied for leaf in found.first.leaves):
         return False
     changes = {e for leaf in found.first.leaves for e in leaf.storage.history if isinstance(e, InPlaceChange)}
-    if any(change.loops for change in changes):
+    if any(change.loops for change in changes) or any(any(leaf.given) for leaf in found.first.leaves):
         return False
     calls = calls_in(found.backward.visited)
     inside = {node for node in found.backward.visited if node.call in found.calls.values()}
@@ -233,8 +264,10 @@ def _may_be_forgotten(found: Wasted) -> bool:
     return any(operands_reaching(call, inside) for call in others)
 
 
-def _are_written(weights: Iterable[Leaf]) -> bool:
-    return any(isinstance(event, InPlaceChange) for leaf in weights for event in leaf.storage.history)
+def _are_written(weights: Collection[Leaf]) -> bool:
+    return any(
+        leaf.given or any(isinstance(e, InPlaceChange) for e in leaf.storage.history) for leaf in weights
+    )
 
 
 def _finding(program: Program, found: Wasted) -> Finding:

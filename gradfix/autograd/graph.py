@@ -103,6 +103,7 @@ class Leaf:
         "copied",
         "created",
         "doubtful",
+        "given",
         "grad",
         "grad_is_copy",
         "grad_source",
@@ -133,6 +134,8 @@ class Leaf:
         """It may not be a leaf: ``requires_grad_()`` may have been called on a tensor with a graph."""
         self.copied = False
         """Made by copying another one."""
+        self.given: list[LoopContext] = []
+        """The loops around each place where it is given other values through `.data`: no version moves."""
         self.assumed = False
         """Whether it belongs to a network that is not seen, so that ``requires`` is an assumption."""
 
@@ -421,15 +424,18 @@ class SchedulerStep(Event):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Replacement(Event):
-    """A layer put in the place of another one, whose parameters optimizers own already."""
+    """A layer or a parameter put in the place of another one, which optimizers own already."""
 
     owners: list[OptimizerState]
     leaves: list[Leaf]
-    """The parameters of the new layer."""
+    """The parameters of the new layer, or the new parameter."""
     whole: list[Leaf]
     """Those of the network that it was put into."""
     added: bool = False
     """Whether no layer was there before."""
+    one_parameter: bool = False
+    undone: bool = False
+    """Whether something that optimizers own has taken its place again."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

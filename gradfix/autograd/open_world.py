@@ -28,7 +28,7 @@ from typing import NamedTuple
 from gradfix.autograd.graph import Backward, Node, OptimizerState, Step, reachable_nodes
 from gradfix.autograd.model_ledger import terms_of
 from gradfix.autograd.run import Run
-from gradfix.autograd.symbols import SCHEDULED, Given, Key, Role, Use, World
+from gradfix.autograd.symbols import SCHEDULED, Given, Key, Role, Search, Use, World
 from gradfix.core.syntax import last_name
 
 ROUNDS = 8
@@ -51,10 +51,9 @@ def assume(explore: Callable[[World], Run]) -> Assumption | None:
         run = explore(world)
         found = {**world.roles, **roles_in(run, world.roles)}
         if found == world.roles:
-            if world.weak or all(map(is_followed, _losses(run))):
+            if world.search is Search.HEADS or _is_explained(run, world.search):
                 break
-            # What no call of a network explains may be computed by a method that is one.
-            world = replace(world, weak=True)
+            world = replace(world, search=Search(world.search + 1))
         else:
             assert run.symbols is not None
             used = {key: run.symbols.names[key] for key in run.symbols.used}
@@ -72,6 +71,13 @@ def assume(explore: Callable[[World], Run]) -> Assumption | None:
     text = inference.text(worlds) if worlds else ""
     run.release()
     return Assumption(worlds, text) if worlds else None
+
+
+def _is_explained(run: Run, search: Search) -> bool:
+    """Whether it is known what each loss reaches, and, of methods as well, whether the axioms can hold."""
+    if not all(map(is_followed, _losses(run))):
+        return False
+    return search is Search.CALLED or bool(Ownership(run).worlds())
 
 
 def _losses(run: Run) -> list[Backward]:
@@ -119,12 +125,27 @@ def roles_in(run: Run, known: Mapping[Key, Role]) -> dict[Key, Role]:
         if isinstance(key, ast.arg) and key.annotation is not None:
             kind = ANNOTATED.get(last_name(key.annotation))
             roles.update({key: kind} if kind is not None else {})
-    evidence = [Given.DATA, Given.COMPUTED] if run.symbols.world.weak else [Given.DATA]
-    for given in evidence:
+    evidence = {Given.DATA: differentiated}
+    if run.symbols.world.search > Search.CALLED:
+        evidence[Given.COMPUTED] = differentiated
+    if run.symbols.world.search is Search.HEADS:
+        evidence[Given.GRAPH] = _unexplained(run)
+    for given, nodes in evidence.items():
         if roles.keys() <= known.keys():
-            called = (key for key, of in uses.items() if _is_called_on(given, of, differentiated))
-            roles.update((key, Role.NETWORK) for key in called if key not in roles)
+            called = (key for key, of in uses.items() if _is_called_on(given, of, nodes))
+            own = (key for key in called if not run.symbols.held_under(key))
+            roles.update((key, Role.NETWORK) for key in own if key not in roles)
     return roles
+
+
+def _unexplained(run: Run) -> set[Node]:
+    """What losses go through that reach no network, or fewer than optimizers step on them."""
+    ownership = Ownership(run)
+    losses = [loss for loss in _losses(run) if not is_followed(loss)]
+    for group, terms in ownership.sources():
+        if len(frozenset[Key]().union(*terms)) < len(group.stepping):
+            losses += group.losses
+    return {node for loss in losses for node in loss.visited}
 
 
 def _only_stepped(run: Run) -> Iterator[Key]:
@@ -197,8 +218,13 @@ class Ownership:
         """What follows from the axioms alone."""
 
     def worlds(self) -> list[World]:
-        """The worlds that the axioms admit; none if there are too many, or none."""
-        sources = self._sources()
+        """The worlds that the axioms admit; none if there are too many, or none.
+
+        What an optimizer owns that steps only in a branch which is not taken here cannot be told.
+        """
+        if not all(state.steps for state in self.optimizer):
+            return []
+        sources = self.sources()
         self._made_of_networks()
         self._by_terms(sources)
         free: dict[Key, list[Key | None]] = {}
@@ -217,7 +243,7 @@ class Ownership:
         found = self._as_named(found)
         if not found or len(found) > WORLDS:
             return []
-        of = replace(self.symbols.world, weak=False)
+        of = replace(self.symbols.world, search=Search.CALLED)
         before = self._gradients_before()
         return [replace(of, owners=owners, entered_with_gradients=before) for owners in found]
 
@@ -257,7 +283,7 @@ class Ownership:
             parts.append(" and ".join(f"`{names[key]}`" for key in elsewhere) + " can be trained")
         return ", and ".join(parts)
 
-    def _sources(self) -> list[tuple[_Group, list[frozenset[Key]]]]:
+    def sources(self) -> list[tuple[_Group, list[frozenset[Key]]]]:
         """By group: the networks that each term of its losses is computed with."""
         found = []
         for group in self.groups:

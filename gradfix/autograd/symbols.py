@@ -14,9 +14,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gradfix.autograd import values
 from gradfix.autograd.arguments import Argument, Call, Keywords
 from gradfix.autograd.graph import Leaf, Node, OptimizerState
-from gradfix.autograd.values import Optimizer, Tensor, Unknown, Value, tensors_in
+from gradfix.autograd.values import Module, Optimizer, Sequence, Tensor, Unknown, Value, tensors_in
 
 Key = Hashable
 """Identifies a symbol in every run of one file: the node of the syntax tree that introduces it, and the way
@@ -30,6 +31,17 @@ class Role(enum.Enum):
     OPTIMIZER = enum.auto()
 
 
+class Search(enum.IntEnum):
+    """Where networks are looked for, beside what has methods that only networks have: the surest first."""
+
+    CALLED = enum.auto()
+    """Among what is called on data."""
+    METHODS = enum.auto()
+    """Also among methods, and what is called on the results of code out of sight: ``state.model(x)``."""
+    HEADS = enum.auto()
+    """Also among what is only called on results of networks, where a loss or an optimizer has none else."""
+
+
 @dataclass(frozen=True, eq=False)
 class World:
     """What the symbols of one entry point are taken for."""
@@ -39,9 +51,8 @@ class World:
     """By network: the optimizer that owns its parameters, or None if no optimizer in sight does, although one
     might; whether it is trained at all is not known then. Others are trained out of sight. While it is None
     altogether, every network is trainable and no optimizer owns anything."""
-    weak: bool = False
-    """Whether every method of a symbol is taken for a network that the symbol may hold, to find those that
-    are."""
+    search: Search = Search.CALLED
+    """How far networks are looked for."""
     names: Mapping[Key, str] = field(default_factory=dict)
     """What people call the symbols."""
     entered_with_gradients: frozenset[Key] = frozenset()
@@ -133,6 +144,28 @@ class Symbols:
         """Whether the next call at ``site`` makes a network or an optimizer, and does nothing else."""
         return (site, self.counts.get(site, 0) + 1) in self.world.roles
 
+    def give(self, holder: Value, value: Value) -> None:
+        """Note that a symbol is given something to hold: ``engine.model = net``, ``engine.register(net)``."""
+        key = self.keys.get(holder)
+        if key is not None and networks_in(value):
+            self.made_of.setdefault(key, []).append(value)
+
+    def held_by(self, value: Value) -> list[Leaf]:
+        """The parameters of the networks that something was made of, which it may compute with.
+
+        ``loss_module = Loss(actor, critic)``, ``net = parallelize(net)``: it is no network of its own.
+        """
+        return self.held_under(self.keys.get(value))
+
+    def held_under(self, key: Key | None) -> list[Leaf]:
+        """The same, of a symbol by its key."""
+        while key is not None:
+            leaves = [leaf for given in self.made_of.get(key, ()) for leaf in networks_in(given)]
+            if leaves:
+                return list(dict.fromkeys(leaves))
+            key = key[0] if isinstance(key, tuple) else None
+        return []
+
     def handed_over(self, args: list[Argument], keywords: Keywords) -> list[Leaf]:
         """The parameters of the networks that a function out of sight is handed: it may call them."""
         given = [value for value, _ in (*args, *keywords.values()) if isinstance(value, Unknown)]
@@ -172,6 +205,8 @@ class Symbols:
             self.used.add(key)
             self.names[key] = ast.unparse(call.receiver if method else call.site.func)
         given = call.values
+        for one in given if method else ():
+            self.give(value, one)
         node = result.node if isinstance(result, Unknown) else None
         first = _kind_of(given[0]) if given else Given.OTHER
         self.uses.append(Use(key, serial, method, not given, first, node))
@@ -184,6 +219,18 @@ class Symbols:
 
 
 SCHEDULED = "<scheduled>"
+
+
+def networks_in(value: Value, depth: int = 2) -> list[Leaf]:
+    """The parameters of the networks in a value, or in what it lists."""
+    if isinstance(value, Module):
+        return value.leaves()
+    if isinstance(value, Unknown):
+        return [value.leaf] if value.leaf is not None else []
+    inner = value.items if isinstance(value, Sequence) else ()
+    if isinstance(value, values.Mapping):
+        inner = list(value.items.values())
+    return [leaf for one in inner for leaf in networks_in(one, depth - 1)] if depth else []
 
 
 def _kind_of(value: Value) -> Given:

@@ -14,11 +14,12 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from gradfix.autograd.graph import Backward, Event, Leaf, OptimizerState, Step, ZeroGrad
+from gradfix.autograd.graph import Backward, Event, Leaf, ModuleCall, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
     between,
+    calls_in,
     first_step,
     gradient_clears,
     leaves_gradients_for,
@@ -31,6 +32,7 @@ from gradfix.autograd.trace_queries import (
 from gradfix.autograd.values import Module
 from gradfix.rules.intent.leak_paths import leads_through, passing_through
 from gradfix.rules.intent.misdirected_steps import swapped
+from gradfix.rules.intent.players import fooling
 from gradfix.rules.intent.purpose import meant_for
 
 
@@ -241,6 +243,46 @@ def left_before(run: Run, step: Step) -> Stray | None:
         if early and not both and leads_through(event, mine, theirs):
             return Stray(run, step, event, other, needed)
     return None
+
+
+class Misowned(NamedTuple):
+    """A step that trains another player's network on its own loss, since its optimizer owns both."""
+
+    step: Step
+    loss: Backward
+    """What is backpropagated for the step."""
+    other: OptimizerState
+    """The optimizer of the other player, which is trained against this loss."""
+    network: ModuleCall
+    """A call of its network."""
+
+
+def other_players_owned(run: Run) -> dict[Hashable, Misowned]:
+    """By place: the steps that move the network that their loss fools, or the one whose results it judges."""
+    if run.external_optimizers or not all(one.state.groups_known for one in run.optimizers):
+        return {}
+    return breaches(steps(run), partial(_own_network_only, run))
+
+
+def _own_network_only(run: Run, step: Step) -> Misowned | Verdict:
+    """Whether a step surely moves all of a network of the other player."""
+    if step.doubtful:
+        return UNKNOWN
+    for fools in filter(None, (fooling(run, event) for event in backwards(run) if event.loops == step.loops)):
+        if step.optimizer is fools.maker:
+            loss, other, networks = fools.loss, fools.judge, [fools.judged]
+        elif step.optimizer is fools.judge:
+            loss, other = fools.judging, fools.maker
+            owned = set(other.owned()) - fools.judged.leaves
+            networks = [call for call in calls_in(loss.visited) if call.leaves and call.leaves <= owned]
+        else:
+            continue
+        moved = {leaf for leaf, held in step.consumed.items() if held.get(loss, (False,))[0]}
+        shared = {leaf for call in calls_in(loss.visited) if call not in networks for leaf in call.leaves}
+        for call in networks:
+            if call.leaves <= moved - shared and not run.grad_read_between(loss.serial, step.serial):
+                return Misowned(step, loss, other, call)
+    return UNKNOWN
 
 
 # -- every gradient that is meant is used -------------------------------------------------------------

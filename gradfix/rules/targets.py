@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node
+from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node, Step, reachable_nodes
 from gradfix.autograd.model_ledger import SCALES, operation
 from gradfix.autograd.run import Run
-from gradfix.autograd.trace_queries import backwards, calls_in
+from gradfix.autograd.trace_queries import backwards, calls_in, first_step, passing_gradient_to
 from gradfix.autograd.values import Tensor, Value, tensors_in
 from gradfix.rules.intent.purpose import meant_for
 
@@ -17,6 +17,12 @@ DISTANCES = frozenset(
     nn.L1Loss""".split()
 )
 """What compares two tensors, whichever comes first."""
+CRITERIA = frozenset(
+    """kl_div mse_loss smooth_l1_loss huber_loss l1_loss cross_entropy binary_cross_entropy nn.KLDivLoss
+    binary_cross_entropy_with_logits nn.MSELoss nn.SmoothL1Loss nn.HuberLoss nn.L1Loss nn.CrossEntropyLoss
+    nn.BCELoss nn.BCEWithLogitsLoss""".split()
+)
+"""Losses that take a prediction first, and its target second."""
 ADDITIONS = frozenset("binary.Add binary.Sub augmented.Add augmented.Sub add sub".split())
 LEAST = frozenset("min max minimum maximum amin amax stack cat".split())
 """Operations that combine several networks' estimates of one quantity."""
@@ -117,6 +123,56 @@ def bootstrapped(one: TrainedTarget) -> bool:
         if other.certain and meant_for(one.run, other) is not mine
         for node in other.visited
     ) or any(operation(node) in OF_A_DISTRIBUTION for node in one.backward.visited)
+
+
+@dataclass(frozen=True)
+class TrainedTeacher:
+    """A loss that trains a network in eval mode, whose results are the target of another one's."""
+
+    run: Run
+    backward: Backward
+    step: Step
+    call: ModuleCall
+    """The teacher's."""
+
+
+def trained_teacher(run: Run, event: Backward) -> TrainedTeacher | None:
+    """The teacher that a step moves, if it certainly is one: no loss reaches it but as a target.
+
+    Networks that learn from each other are all in training mode, and one that is in eval mode for the sake of
+    its statistics predicts something, too.
+    """
+    if not event.certain or not event.accumulates or event.failure is not None:
+        return None
+    for node in event.visited:
+        if operation(node) not in CRITERIA or len(node.edges) != 2 or not all(e.certain for e in node.edges):
+            continue
+        predicted, target = (set(reachable_nodes([(edge.node, True)])) for edge in node.edges)
+        pupils, teachers = calls_in(predicted), calls_in(target)
+        taught = {leaf for call in teachers for leaf in call.leaves}
+        modes = {call.training for call in teachers}, {call.training for call in pupils}
+        if modes != ({False}, {True}) or not taught or not predicted.isdisjoint(target):
+            continue
+        if not passing_gradient_to(event.visited, taught) <= target or _predicts(event, target):
+            continue
+        if any(b.site is not event.site and not taught.isdisjoint(b.reached) for b in backwards(run)):
+            continue
+        step = first_step(run, event)
+        if step is None or step.doubtful or not step.optimizer.groups_known:
+            continue
+        if all(step.consumed.get(leaf, {}).get(event, (False,))[0] for leaf in taught):
+            return TrainedTeacher(run, event, step, teachers[0])
+    return None
+
+
+def _predicts(event: Backward, values: set[Node]) -> bool:
+    """Whether a loss uses some values otherwise than as targets."""
+    outside = event.visited.keys() - values
+    return any(
+        edge.node in values and (operation(node) not in CRITERIA or place != 1)
+        for node in outside
+        for place, edge in enumerate(node.edges)
+    )
 
 
 def _compared(node: Node, target: int) -> tuple[ModuleCall | None, ast.Call | None]:

@@ -170,6 +170,80 @@ RIGHT = {
                 loss.backward()
                 opt.step()
         """,
+    "a wrapper that is made of the network": """
+        from elsewhere import parallelize
+
+        def train(net, loader):
+            opt = torch.optim.Adam(net.parameters())
+            net = parallelize(net)
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
+    "a loss that is made of the networks": """
+        from elsewhere import Loss
+
+        def train(actor, critic, loader):
+            compute = Loss(actor, critic)
+            actor_opt = torch.optim.Adam(actor.parameters())
+            critic_opt = torch.optim.Adam(critic.parameters())
+            for batch in loader:
+                losses = compute(batch)
+                actor_opt.zero_grad()
+                critic_opt.zero_grad()
+                losses["actor"].backward()
+                losses["critic"].backward()
+                actor_opt.step()
+                critic_opt.step()
+        """,
+    "an engine that is given the network": """
+        def train(net, engine, loader):
+            engine.model = net
+            opt = torch.optim.Adam(net.parameters())
+            for x in loader:
+                loss = engine(x)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
+    "turns of two optimizers": """
+        def train(trunk, head, for_trunk, for_head, loader):
+            for i, (x, y) in enumerate(loader):
+                for_trunk.zero_grad()
+                for_head.zero_grad()
+                loss = F.cross_entropy(head(trunk(x)), y)
+                loss.backward()
+                if i % 2 == 0:
+                    for_trunk.step()
+                else:
+                    for_head.step()
+        """,
+    "a network that is frozen here": """
+        from elsewhere import make
+
+        def train(net, opt, loader):
+            teacher = make().requires_grad_(False)
+            sizes = []
+            for x in loader:
+                wanted = teacher(x)
+                loss = (net(x) - wanted).pow(2).mean()
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+                sizes.append(wanted.mean())
+        """,
+    "gradients that are written by hand": """
+        def train(net, weights, opt, weights_opt, loader):
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                opt.zero_grad()
+                loss.backward()
+                weights.value.grad = loss.detach() * weights.share
+                weights_opt.step()
+                opt.step()
+        """,
     "a schedule of another's": """
         def train(model, opt, loader, epoch):
             for x, y in loader:
@@ -208,6 +282,37 @@ WRONG = {
                 opt.zero_grad()
                 loss.backward()
                 opt.step()
+        """,
+    ),
+    "two heads that are only called on features": (
+        "missing-zero-grad",
+        """
+        def train(model, encoder_opt, classifier_opt, discriminator_opt, loader):
+            for x, y, d in loader:
+                loss = F.nll_loss(model.classifier(model.encoder(x)), y)
+                encoder_opt.zero_grad()
+                classifier_opt.zero_grad()
+                loss.backward()
+                encoder_opt.step()
+                classifier_opt.step()
+                loss_d = F.nll_loss(model.discriminator(model.encoder(x).detach()), d)
+                loss_d.backward()
+                discriminator_opt.step()
+        """,
+    ),
+    "an evaluation behind the training": (
+        "evaluation-with-grad",
+        """
+        def train(model, loss_function, opt, train_loader, test_loader):
+            for x, y in train_loader:
+                opt.zero_grad()
+                loss_function(model(x), y).backward()
+                opt.step()
+            model.eval()
+            losses = []
+            for x, y in test_loader:
+                losses.append(loss_function(model(x), y).item())
+            return sum(losses)
         """,
     ),
     "one of several networks that may be trained": (

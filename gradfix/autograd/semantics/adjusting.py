@@ -13,7 +13,16 @@ from gradfix.autograd.graph import Backward, Clip, Leaf, Replacement, SchedulerS
 from gradfix.autograd.parameters import go_through, leaves_of, module_leaves
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import before_methods, function, method, package
-from gradfix.autograd.values import Const, Module, Optimizer, ParameterIterable, Scheduler, Unknown, Value
+from gradfix.autograd.values import (
+    Const,
+    Module,
+    Optimizer,
+    ParameterIterable,
+    Scheduler,
+    Tensor,
+    Unknown,
+    Value,
+)
 
 
 @function(
@@ -98,6 +107,27 @@ def _of_schedule(run: Run, schedule: Scheduler, call: Call) -> Value:
     result = Unknown(call.name)
     result.harmless = True
     return result
+
+
+def replace_parameter(run: Run, holder: Module, name: str, new: Leaf, node: ast.AST) -> None:
+    """``layer.weight = nn.Parameter(...)``: an optimizer may own the parameter that was there.
+
+    Who is given back what optimizers own was changed for a while only, to be evaluated for one.
+    """
+    before = holder.attributes.get(name)
+    known = before.leaf if isinstance(before, Tensor) else None
+    if any(new in one.state.leaves for one in run.optimizers):
+        for event in run.events:
+            if isinstance(event, Replacement) and event.leaves == [known]:
+                event.undone = True
+        return
+    of_layer = holder.leaf if holder.kind != "user" and name in ("weight", "bias") else None
+    old = known if known is not None else of_layer
+    owners = [one.state for one in run.optimizers if old in one.state.leaves]
+    if owners and new is not old:
+        now = run.site_in_file(node), run.loops, run.next_serial()
+        whole = [of_layer] if of_layer is not None else []
+        run.events.append(Replacement(*now, owners, [new], whole, False, one_parameter=True))
 
 
 def replace(run: Run, holder: Module | Unknown, name: str, layer: Module, node: ast.AST) -> None:

@@ -11,7 +11,7 @@ from gradfix.autograd.engine import move_by_hand, zero_grad
 from gradfix.autograd.graph import Backward, Leaf, reachable_nodes
 from gradfix.autograd.parameters import is_leaf, set_requires
 from gradfix.autograd.run import Impossible, Run
-from gradfix.autograd.semantics.adjusting import replace
+from gradfix.autograd.semantics.adjusting import replace, replace_parameter
 from gradfix.autograd.semantics.dispatch import attribute, attributes_of, call_value, item, other_methods
 from gradfix.autograd.semantics.items import part
 from gradfix.autograd.semantics.names import MODULE_METHODS, member
@@ -261,6 +261,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             value.label = name
         if run.optimizers and isinstance(value, Module) and isinstance(holder, (Module, Unknown)):
             replace(run, holder, name, value, target)
+        if run.optimizers and isinstance(holder, Module) and isinstance(value, Tensor) and value.leaf:
+            replace_parameter(run, holder, name, value.leaf, target)
         if isinstance(holder, Module) and isinstance(holder.attributes.get(name), Module):
             run.summaries.clear()  # The networks that this is a part of compute with another layer now.
         holder.attributes[name] = value
@@ -274,6 +276,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
                 holder.leaf = value.leaf
         if isinstance(holder, Unknown):
             run.hand_on(value)
+            if run.symbols is not None:
+                run.symbols.give(holder, value)
         if isinstance(holder, Module) and holder.kind != "user":
             bind_weight(run, value)
     elif isinstance(holder, Record):
@@ -299,6 +303,8 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
             set_requires(run, holder, leaves, value, target)
         elif name == "data":
             move_by_hand(run, leaves, target)
+            for leaf in leaves:
+                leaf.given.append(run.loops)
 
 
 def _share_gradients(leaves: list[Leaf], gradients: SummaryTensor) -> None:

@@ -17,7 +17,7 @@ from gradfix.autograd.semantics.attributes import member_of
 from gradfix.autograd.semantics.dispatch import attribute, call_method, call_value, called, other_methods
 from gradfix.autograd.semantics.distributions import make_distribution
 from gradfix.autograd.semantics.names import FUNCTION, GRAD_CONTEXTS
-from gradfix.autograd.semantics.operations import unknown
+from gradfix.autograd.semantics.operations import may_carry, unknown
 from gradfix.autograd.semantics.optimizers import is_optimizer, make_own_optimizer
 from gradfix.autograd.semantics.unknown import call_unknown
 from gradfix.autograd.values import (
@@ -186,7 +186,10 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         # Python raises here: this is not the function that is called.
         if run.scenario.other:
             raise Impossible
-        return unknown(run, args, call.keywords, call.site, function.name)
+        result = unknown(run, args, call.keywords, call.site, function.name)
+        if isinstance(result, Unknown) and result.node is None:
+            may_carry(run, result, call.site)
+        return result
     bind(run, definition.args, frame, args, call.keywords, function.frame)
     enabled = run.grad_enabled
     if isinstance(definition, ast.Lambda):

@@ -13,7 +13,7 @@ from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
 from gradfix.autograd.semantics.operations import may_carry
 from gradfix.autograd.semantics.processes import PROCESSES, start
 from gradfix.autograd.semantics.unknown import LOGGING, call_unknown, is_logging
-from gradfix.autograd.symbols import Symbols
+from gradfix.autograd.symbols import Search, Symbols
 from gradfix.autograd.values import (
     NONE,
     Class,
@@ -66,7 +66,12 @@ def _of_symbol(run: Run, symbols: Symbols, base: Instance, held: Unknown, call: 
         return call_value(run, value, call)
     hand_over(run, [base], call.site)
     result = call_unknown(run, value, call)
-    if symbols.world.weak and not call.discarded and isinstance(result, Unknown) and result.node is None:
+    if (
+        symbols.world.search > Search.CALLED
+        and not call.discarded
+        and isinstance(result, Unknown)
+        and result.node is None
+    ):
         may_carry(run, result, call.site)
     symbols.note(run.serial, value, call, "", result)
     return result

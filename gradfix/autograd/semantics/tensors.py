@@ -248,6 +248,9 @@ def _operation_on_all(run: Run, each: SummaryTensor, call: Call) -> Value:
     in_place = call.name.endswith("_") and not call.name.endswith("__")
     if each.view == "data" and in_place:
         move_by_hand(run, each.leaves, call.site)
+        if call.name in ("copy_", "lerp_", "set_"):
+            for leaf in each.leaves:
+                leaf.given.append(run.loops)
         return each
     table = overload(call.name, call.args, call.keywords)
     if each.view == "" and in_place:

@@ -36,7 +36,7 @@ from gradfix.autograd.semantics.operations import (
 from gradfix.autograd.semantics.optimizers import make_optimizer
 from gradfix.autograd.semantics.tensors import OWN, PLAIN, SAME
 from gradfix.autograd.semantics.texts import TEXT, text_method
-from gradfix.autograd.symbols import Symbols
+from gradfix.autograd.symbols import Search, Symbols
 from gradfix.autograd.values import (
     FALSE,
     NONE,
@@ -142,6 +142,12 @@ def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
     else:
         _havoc_owners(run, call)
     result = unknown(run, call.args, call.keywords, call.site, value.label or "call")
+    held = run.symbols.held_by(value) if run.symbols is not None else []
+    if held and isinstance(result, Unknown) and not call.discarded:
+        if result.node is None:
+            may_carry(run, result, call.site)
+        if result.node is not None:
+            result.node.leaves += tuple((leaf, False, None) for leaf in held)
     if handed is not None and isinstance(result, Unknown):
         result.handed = call.site, handed
     return result
@@ -157,7 +163,9 @@ def _hand_over(run: Run, called: Unknown, call: Call) -> None:
     while (whole := holders[-1].parent) is not None:
         holders.append(whole)
     if not any(holder.harmless or holder.library for holder in holders):
-        operation = run.current_call is not None and not call.discarded and not suspicious(called.label)
+        # In a world, a symbol that is called for its result is a criterion, or computes as one does.
+        computes = run.current_call is not None or (run.symbols is not None and called in run.symbols.keys)
+        operation = computes and not call.discarded and not suspicious(called.label)
         hand_over(run, [*holders, *call.values], call.site, operation)
 
 
@@ -517,7 +525,12 @@ def _of_symbol(run: Run, symbols: Symbols, value: Unknown, call: Call) -> Value:
         result = _of_network(run, network, network.leaf, call)
     else:
         result = call_unknown(run, held, call)
-    if symbols.world.weak and not call.discarded and isinstance(result, Unknown) and result.node is None:
+    if (
+        symbols.world.search > Search.CALLED
+        and not call.discarded
+        and isinstance(result, Unknown)
+        and result.node is None
+    ):
         may_carry(run, result, call.site)
     symbols.note(run.serial, held, call, "", result)
     if result.__class__ is Unknown and call.name == "configure_optimizers":

@@ -1,7 +1,8 @@
 """What a loss holds the output of a network to: a low value, a high one, or one number.
 
 A discriminator's loss holds what it says of real data to one thing, and what it says of the generator's to
-another; the generator's loss holds the same output to the former. So it is told which of two losses fools a
+another; the generator's loss holds the same output to the former. What rebuilds its input is held to a low or
+a high distance from it (an energy-based GAN). So it is told which of two losses fools a
 network, and is not meant to train it, whatever the order of backwards and steps is. What compares an output
 with labels from data holds it to nothing of that kind.
 """
@@ -14,6 +15,7 @@ from typing import Literal
 
 from gradfix.autograd.graph import Backward, Edge, ModuleCall, Node
 from gradfix.autograd.model_ledger import SCALES, operation
+from gradfix.autograd.values import Value, tensors_in
 
 Goal = Literal["low", "high"] | float
 """Whether a loss falls with an output or rises with it, or the number that it is to be."""
@@ -57,8 +59,28 @@ def goals(event: Backward) -> Iterator[Held]:
         if node.call is not None and node.call.leaves:
             yield Held(node.call, target if target is not None else "low" if rising else "high")
             continue
+        rebuilding = _rebuilding(node) if target is None else None
+        if rebuilding is not None:
+            yield Held(rebuilding, "low" if rising else "high")
         for place, edge in enumerate(node.edges):
             waiting += _below(node, place, edge, rising, target)
+
+
+def _rebuilding(node: Node) -> ModuleCall | None:
+    """The call of a network whose result is compared with what it was given, if a node is the distance."""
+    if operation(node) in SQUARES and len(node.edges) == 1:
+        node = node.edges[0].node
+        if operation(node).removeprefix("binary.").lower() != "sub":
+            return None
+    elif operation(node) not in DISTANCES:
+        return None
+    other = node.graphless_operand[1] if node.graphless_operand is not None else None
+    for call in (edge.node.call for edge in node.edges if edge.certain):
+        given = [value for _, value in call.operands if isinstance(value, Value)] if call else []
+        with_graph = {tensor.node for value in given for tensor in tensors_in(value)}
+        if any(value is other for value in given) or any(edge.node in with_graph for edge in node.edges):
+            return call
+    return None
 
 
 def _below(

@@ -51,12 +51,21 @@ def leak_path(run: Run, backward: Backward) -> LeakPath | None:
     own = set(mine.owned())
     calls = calls_between(backward, own, foreign)
     targets = passing_gradient_to(backward.visited, foreign)
-    if not calls or targets & without_call(backward, {*calls}):
+    if not calls or (targets & without_call(backward, {*calls}) and not _rejects(run, backward, targets)):
         return None
     behind = reachable_nodes([(node, True) for node in targets])
     if any(leaf in own for node in behind for leaf, _, _ in node.leaves):
         return None  # It goes through them to parameters of its own (InfoGAN).
     return LeakPath(mine, foreign, targets)
+
+
+def _rejects(run: Run, backward: Backward, targets: set[Node]) -> bool:
+    """Whether a loss holds what it says of another network's results against the loss of that network.
+
+    What else it computes of these does not make it a loss for that network.
+    """
+    known = (fooling(run, other) for other in backwards(run) if other.loops == backward.loops)
+    return any(f and f.judging is backward and operands_reaching(f.rejecting, targets) for f in known)
 
 
 def calls_between(event: Backward, own: Collection[Leaf], foreign: Collection[Leaf]) -> list[ModuleCall]:

@@ -23,12 +23,18 @@ from gradfix.rules.intent.goals import Held, contrary, goals
 class Fooling(NamedTuple):
     """Two players, and the losses by which they are told."""
 
+    loss: Backward
+    """What fools the judge."""
     judge: OptimizerState
     """The optimizer of the network that is fooled."""
     maker: OptimizerState
     """The optimizer of the network that makes what is judged: the loss is for this one."""
     judging: Backward
     """The judge's own loss of what the maker has made."""
+    judged: ModuleCall
+    """The call of the judge's network in the loss that fools it."""
+    rejecting: ModuleCall
+    """The call in the judge's own loss that is held to the contrary."""
 
 
 @cached_by_event
@@ -39,17 +45,18 @@ def fooling(run: Run, event: Backward) -> Fooling | None:
     here = [b for b in backwards(run) if b.loops == event.loops and b.certain and b.accumulates]
     known: list[tuple[Backward, Held]] = [(b, held) for b in here for held in _held(run, b)]
     for held in _held(run, event):
-        judge = _owner(run, held.call.leaves)
-        makers = _feeding(run, held.call) - {judge} if judge is not None else set()
+        feeding = _feeding(run, held.call)
+        judge = _owner(run, held.call.leaves, feeding)
+        makers = feeding - {judge}
         if judge is None or len(makers) != 1:
             continue
         (maker,) = makers
         same = [(b, other) for b, other in known if other.call.module is held.call.module]
-        against = (b for b, o in same if contrary(o.goal, held.goal) and maker in _makers(run, o.call))
-        judging = next(against, None)
+        against = (x for x in same if contrary(x[1].goal, held.goal) and maker in _makers(run, x[1].call))
+        judging, rejecting = next(against, (None, held))
         real = any(o.goal == held.goal and b is not event and not _makers(run, o.call) for b, o in same)
         if judging is not None and judging is not event and real:
-            return Fooling(judge, maker, judging)
+            return Fooling(event, judge, maker, judging, held.call, rejecting.call)
     return None
 
 
@@ -58,10 +65,16 @@ def _held(run: Run, event: Backward) -> list[Held]:
     return list(goals(event))
 
 
-def _owner(run: Run, leaves: set[Leaf]) -> OptimizerState | None:
-    """The only optimizer that owns any of some parameters, if it owns all of them."""
+def _owner(run: Run, leaves: set[Leaf], feeding: set[OptimizerState]) -> OptimizerState | None:
+    """The only optimizer that owns any of a network's parameters, if it owns all of them.
+
+    Of several, the only one that owns nothing of what feeds the network.
+    """
     owners = [o.state for o in run.optimizers if not leaves.isdisjoint(o.state.owned())]
-    return owners[0] if len(owners) == 1 and leaves <= set(owners[0].owned()) else None
+    if not all(leaves <= set(state.owned()) for state in owners):
+        return None
+    alone = owners if len(owners) == 1 else [state for state in owners if state not in feeding]
+    return alone[0] if len(alone) == 1 else None
 
 
 def _makers(run: Run, call: ModuleCall) -> set[OptimizerState]:
