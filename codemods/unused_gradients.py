@@ -298,7 +298,7 @@ def _hidden_finding(program: Program, hidden: Unregistered) -> Finding:
     """What is said of layers that their network has not registered."""
     call, name = hidden.call, hidden.attribute
     net, loss = shown(program, network(call)), receiver(program, hidden.backward)
-    made = next((n for n in assignments(program, hidden) if line(n) > 0), None)
+    made = next((n for n in assignments(hidden) if line(n) > 0), None)
     kind, right = hidden.container, "ModuleList" if hidden.container == "list" else "ModuleDict"
     place: ast.expr | ast.stmt = call.site if made is None else made
     notes = (

@@ -2,15 +2,17 @@
 
 A training step whose networks and optimizers come from out of sight is followed in *worlds*. Roles come from
 use: what is called on data, and whose result a backward goes through, is a network; what is stepped and
-cleared is an optimizer. Which optimizer owns which network is never decided by a name:
+cleared is an optimizer. Which optimizer may own which network follows from axioms:
 
 - each optimizer owns something that a loss before one of its steps reaches;
 - a term of a loss trains something: a term that reaches one network, beside those that other terms train, is
   there for that one, and the optimizer that steps next owns it;
-- owners are disjoint, unless one of them would then own nothing.
+- an optimizer that is made of a network owns it;
+- no two optimizers own the same network.
 
-What these axioms leave open is followed in every way. A mistake is reported if it is one in all of these
-worlds, with what they have in common as its assumption.
+What these axioms leave open is followed in every way; names choose only between worlds that train the same
+networks. A mistake is reported if it is one in all of these worlds, with what they have in common as its
+assumption.
 """
 
 from __future__ import annotations

@@ -1075,7 +1075,7 @@ def run_entry(run: Run, scope: ModuleScope, definition: FunctionDefinition, othe
     once = (cls.unknown_bases() and not cls.is_module) or _has_relevant_loop(definition, run)
     for number in range(1 if once else CALLS):
         if number:
-            _between_calls(run, cls, instance, definition)
+            _between_calls(run, cls, instance)
         run.loops = ((definition, number),)
         if number:
             names = {f"self.{k}": v for k, v in carried_attributes(instance).items()}
@@ -1273,7 +1273,7 @@ def carried_attributes(instance: Module | Instance) -> dict[str, Value]:
     return carried(instance.attributes)
 
 
-def _between_calls(run: Run, cls: Class, instance: Module | Instance, definition: FunctionDefinition) -> None:
+def _between_calls(run: Run, cls: Class, instance: Module | Instance) -> None:
     """Between two calls an outside caller may clear gradients, or reset what another method resets.
 
     The gradients of an optimizer that the class makes for itself, and for known networks, are its own

@@ -318,7 +318,8 @@ def _under(program: Program, call: ast.Call) -> str:
         if isinstance(outer, ast.If) and inner is not outer.test:
             return f"; it is under `{_head(program, outer)}` in line {outer.lineno}"
         body = getattr(outer, "body", [])
-        if inner in body:
+        # The body of a lambda is an expression; that of ``match`` is in its cases.
+        if isinstance(body, list) and inner in body:
             for before in reversed(body[: body.index(inner)]):
                 if isinstance(before, ast.If) and isinstance(before.body[-1], LEAVING):
                     return f"; `{_head(program, before)}` in line {before.lineno} may leave before"

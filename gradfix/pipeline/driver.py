@@ -296,7 +296,12 @@ def _look(file: _Loaded, *, with_fixes: bool) -> FileReport:
     findings, known = split_by_baseline(analysis, options)
     reported = tuple(Reported(finding) for finding in findings)
     problems = analysis.problems
-    steps, unknown = _followed(analysis)
+    steps: tuple[TrainingStep, ...] = ()
+    unknown: tuple[UnknownFunction, ...] = ()
+    try:
+        steps, unknown = _followed(analysis)
+    except Exception as error:
+        problems += (problem_of(file.path, "the account of training steps", error),)
     told = parsed.layout.words
     notes = [f"{told(line)}: {why}" for line, why in sorted(idle_suppressions(analysis, options))]
     if with_fixes and any(finding.fixes for finding in findings):

@@ -245,7 +245,7 @@ def _layers(value: Value, depth: int = 3) -> Iterator[Leaf]:
             yield from _layers(one, depth - 1)
 
 
-def assignments(program: Program, one: Unregistered) -> Iterator[ast.Assign]:
+def assignments(one: Unregistered) -> Iterator[ast.Assign]:
     """The statements of its class that assign the attribute."""
     cls = one.holder.cls.node if one.holder.cls is not None else None
     for node in ast.walk(cls) if cls is not None else ():

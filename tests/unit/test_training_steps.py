@@ -113,6 +113,12 @@ def test_of_what_was_followed_nothing_is_said(text: str) -> None:
             "line 12 never runs: it is under `else of if True` in line 6, which never applies",
         ),
         (
+            f"{NET}train = lambda x: (net(x).sum().backward(), opt.step())\n",
+            "script",
+            "the script",
+            "nothing was seen to be differentiated by `net(x).sum().backward()`",
+        ),
+        (
             f"{NET}def outer():\n    def train():\n{indented(TRAINS)}    return 1\n",
             "function",
             "outer.train",
