@@ -53,6 +53,7 @@ from gradfix.autograd.graph import reachable_nodes
 from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import Relevance, walk
 from gradfix.autograd.run import Run
+from gradfix.autograd.semantics.functions import is_abstract
 from gradfix.autograd.trace_queries import walked_by_any
 from gradfix.core.codemod import Decorate, Edit, Effect, Enclose, Finding, Fix, Severity
 from gradfix.core.span import Span
@@ -238,7 +239,7 @@ def _phases(program: Program, relevance: Relevance, chain: Chain) -> Iterator[Ph
         for outer in every:
             if not isinstance(outer, Phase):
                 continue
-            if relevance.touches(outer) or _looks(outer):
+            if relevance.touches(outer) or _looks(outer) or _calls_abstract(program, outer):
                 yield from found
                 return
             if isinstance(outer, ast.If) and _hands_on(program, outer):
@@ -248,6 +249,21 @@ def _phases(program: Program, relevance: Relevance, chain: Chain) -> Iterator[Ph
             elif _network(program, outer):
                 found.clear()  # What a part of a network runs is a part of it as well.
     yield from found
+
+
+def _calls_abstract(program: Program, phase: Phase) -> bool:
+    """Whether a method is called that subclasses define: one of them may differentiate in it."""
+    owner = next((outer for outer in program.ancestors(phase) if isinstance(outer, ast.ClassDef)), None)
+    defined = owner.body if owner is not None else ()
+    abstract = {one.name for one in defined if isinstance(one, ast.FunctionDef) and is_abstract(one)}
+    return bool(abstract) and any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in abstract
+        and isinstance(part.func.value, ast.Name)
+        and part.func.value.id == "self"
+        for part in walk(phase)
+    )
 
 
 def _hands_on(program: Program, branch: ast.If) -> bool:

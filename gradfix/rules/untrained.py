@@ -149,12 +149,16 @@ def lost_penalties(run: Run) -> Iterator[LostPenalty]:
     # With ``inputs=``, a loss may be differentiated by ways that were not seen.
     roots = [(root, True) for backward in backwards(run) for root in backward.roots]
     walked = walked_by_any(run).union(reachable_nodes(roots))
+    # What one call computes for a backward, another one may compute to be looked at.
+    used = {node.site for node in walked if node.op == "autograd.grad"}
     for node in _ends(run):
         below = reachable_nodes([(node, True)])
         gradient = next((n for n in below if n.op == "autograd.grad" and n not in walked), None)
         here = (b for b in backwards(run) if b.accumulates and b.certain and b.loops == node.loops)
         backward = next(here, None)
-        if gradient is not None and gradient is not node and backward is not None and backward.loops:
+        if gradient is None or gradient.site in used:
+            continue
+        if gradient is not node and backward is not None and backward.loops:
             yield LostPenalty(node, gradient, backward)
 
 

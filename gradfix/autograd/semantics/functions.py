@@ -101,7 +101,7 @@ def _namespace_member(
 
 
 @lru_cache(maxsize=4096)
-def _abstract(definition: ast.AST) -> bool:
+def is_abstract(definition: ast.AST) -> bool:
     """Whether a method says that others are to define it."""
     if isinstance(definition, ast.Lambda):
         return False
@@ -170,7 +170,7 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
             # A tree: the rest is like what was seen, unless the end of it is what matters.
             return unknown(run, args, call.keywords, call.site, function.name, certain=not _cuts(definition))
         return call_unknown(run, Unknown(function.name), Call(args, call.keywords, call.site, True))
-    if isinstance(function.bound, (Module, Instance)) and _abstract(definition):
+    if isinstance(function.bound, (Module, Instance)) and is_abstract(definition):
         # A subclass that is not here has it.
         hand_over(run, [function.bound], call.site)
         missing = Unknown(function.name)
