@@ -40,6 +40,7 @@ from gradfix.autograd.run import (
 )
 from gradfix.autograd.semantics.functions import MANY_CALLS, call_function, instantiate
 from gradfix.autograd.symbols import World
+from gradfix.autograd.trace_queries import steps_using
 from gradfix.autograd.unbound import CONSTRUCTORS
 from gradfix.autograd.values import (
     Class,
@@ -507,17 +508,15 @@ def _followed(run: Run, stepped: bool = False) -> Iterator[ast.AST]:
     """
     if run.unfinished or run.substituted:
         return
-    taken = {
-        backward
-        for event in run.events
-        if isinstance(event, Step) and not event.optimizer.external
-        for consumed in event.consumed.values()
-        for backward in consumed
-    }
     for event in run.events:
         if isinstance(event, Backward) and is_followed(event):
-            if not stepped or event.failure is not None or event in taken or not event.accumulates:
+            if not stepped or event.failure is not None or not event.accumulates or _taken(run, event):
                 yield event.site
+
+
+def _taken(run: Run, loss: Backward) -> bool:
+    """Whether an optimizer that is known steps on what a loss gives."""
+    return any(not step.optimizer.external for step in steps_using(run, [loss]))
 
 
 def _fill(program: Program, relevance: Relevance, keys: Container[EntryPointKey] | None) -> None:

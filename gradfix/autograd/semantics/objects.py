@@ -10,10 +10,9 @@ from gradfix.autograd.semantics.dispatch import call_method, call_value, inheren
 from gradfix.autograd.semantics.functions import inherit
 from gradfix.autograd.semantics.libraries import HARMLESS, NETWORKS
 from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
-from gradfix.autograd.semantics.operations import may_carry
 from gradfix.autograd.semantics.processes import PROCESSES, start
-from gradfix.autograd.semantics.unknown import LOGGING, call_unknown, is_logging
-from gradfix.autograd.symbols import Search, Symbols
+from gradfix.autograd.semantics.unknown import LOGGING, call_unknown, is_logging, note_method
+from gradfix.autograd.symbols import Symbols
 from gradfix.autograd.values import (
     NONE,
     Class,
@@ -66,14 +65,7 @@ def _of_symbol(run: Run, symbols: Symbols, base: Instance, held: Unknown, call: 
         return call_value(run, value, call)
     hand_over(run, [base], call.site)
     result = call_unknown(run, value, call)
-    if (
-        symbols.world.search > Search.CALLED
-        and not call.discarded
-        and isinstance(result, Unknown)
-        and result.node is None
-    ):
-        may_carry(run, result, call.site)
-    symbols.note(run.serial, value, call, "", result)
+    note_method(run, symbols, value, call, result)
     return result
 
 

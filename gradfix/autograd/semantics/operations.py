@@ -593,9 +593,7 @@ def _of_symbols(
     function is handed."""
     networks = symbols.handed_over(args, keywords)
     if networks:
-        may_carry(run, result, site)
-    if result.node is not None:
-        result.node.leaves = tuple((leaf, False, None) for leaf in networks)
+        computed_with(run, result, networks, site)
     if run.symbolic:
         return result
     return symbols.returned(result, site, [value for value, _ in (*args, *keywords.values())])
@@ -632,6 +630,14 @@ def may_carry(run: Run, result: Unknown, node: ast.AST) -> None:
         result.node.raises_when_freed = None
         result.node.opaque = True
         result.requires = None
+
+
+def computed_with(run: Run, result: Unknown, leaves: list[Leaf], site: ast.AST) -> None:
+    """Note that unseen code may have computed a result with some parameters."""
+    if result.node is None:
+        may_carry(run, result, site)
+    if result.node is not None:
+        result.node.leaves += tuple((leaf, False, None) for leaf in leaves)
 
 
 def enter_call(

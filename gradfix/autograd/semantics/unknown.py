@@ -23,6 +23,7 @@ from gradfix.autograd.semantics.iteration import EACH
 from gradfix.autograd.semantics.operations import (
     Operand,
     apply,
+    computed_with,
     enter_call,
     made_by,
     may_carry,
@@ -144,10 +145,7 @@ def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
     result = unknown(run, call.args, call.keywords, call.site, value.label or "call")
     held = run.symbols.held_by(value) if run.symbols is not None else []
     if held and isinstance(result, Unknown) and not call.discarded:
-        if result.node is None:
-            may_carry(run, result, call.site)
-        if result.node is not None:
-            result.node.leaves += tuple((leaf, False, None) for leaf in held)
+        computed_with(run, result, held, call.site)
     if handed is not None and isinstance(result, Unknown):
         result.handed = call.site, handed
     return result
@@ -494,11 +492,7 @@ def _other_method_of_unknown(run: Run, value: Unknown, call: Call) -> Value:
     value.attributes[call.name] = function
     if function.owner is None and value.owner is not None:
         function.owner = value.owner
-    result = call_unknown(run, function, call)
-    if result.__class__ is Unknown and call.name == "configure_optimizers":
-        # What Lightning calls it, and many without Lightning: the optimizer of this network, if it steps.
-        result.handed = call.site, ParameterIterable([value.parameter_block(call.site)])
-    return _sharing(value, call, result)
+    return _given_by_method(value, call, call_unknown(run, function, call))
 
 
 def _of_symbol(run: Run, symbols: Symbols, value: Unknown, call: Call) -> Value:
@@ -525,15 +519,22 @@ def _of_symbol(run: Run, symbols: Symbols, value: Unknown, call: Call) -> Value:
         result = _of_network(run, network, network.leaf, call)
     else:
         result = call_unknown(run, held, call)
-    if (
-        symbols.world.search > Search.CALLED
-        and not call.discarded
-        and isinstance(result, Unknown)
-        and result.node is None
-    ):
+    note_method(run, symbols, held, call, result)
+    return _given_by_method(value, call, result)
+
+
+def note_method(run: Run, symbols: Symbols, held: Unknown, call: Call, result: Value) -> None:
+    """Note a method that may be a network; where such are looked for, what it gives may have a graph."""
+    searched = symbols.world.search > Search.CALLED and not call.discarded
+    if searched and isinstance(result, Unknown) and result.node is None:
         may_carry(run, result, call.site)
     symbols.note(run.serial, held, call, "", result)
-    if result.__class__ is Unknown and call.name == "configure_optimizers":
+
+
+def _given_by_method(value: Unknown, call: Call, result: Value) -> Value:
+    """What a method of something unknown gives, where its name says more of that."""
+    if isinstance(result, Unknown) and result.__class__ is Unknown and call.name == "configure_optimizers":
+        # What Lightning calls it, and many without Lightning: the optimizer of this network, if it steps.
         result.handed = call.site, ParameterIterable([value.parameter_block(call.site)])
     return _sharing(value, call, result)
 
@@ -577,10 +578,8 @@ def _of_network(run: Run, network: Unknown, leaf: Leaf, call: Call) -> Value:
     _hand_over(run, network, call)
     result = unknown(run, call.args, call.keywords, call.site, call.name, certain=False)
     if isinstance(result, Unknown) and run.grad_enabled is not False:
-        if result.node is None:
-            may_carry(run, result, call.site)
+        computed_with(run, result, [leaf], call.site)
         assert result.node is not None
-        result.node.leaves += ((leaf, False, None),)
         result.node.opaque, result.requires = not network.stateless(), None
     return result
 
