@@ -250,11 +250,17 @@ def _by_caller(program: Program, place: ast.AST, parameter: ast.expr) -> tuple[s
 
 
 def _call_of(program: Program, place: ast.AST) -> ast.Call | None:
-    """The first call in the file of what has the name of a function."""
+    """The first call in the file of a function by its name, or of a method of that name.
+
+    ``optimizer.step()`` is no call of a function that is called ``step``.
+    """
+    called = ast.Attribute if isinstance(program.parent(place), ast.ClassDef) else ast.Name
     calls = (
         node
         for node in walk(program.tree)
-        if isinstance(node, ast.Call) and last_name(node) == getattr(place, "name", None)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, called)
+        and last_name(node) == getattr(place, "name", None)
     )
     return min(calls, key=lambda call: call.lineno, default=None)
 

@@ -83,6 +83,13 @@ def test_of_what_was_followed_nothing_is_said(text: str) -> None:
             "`net` comes from the call in line 7, which was not followed",
         ),
         (
+            f"{HEAD}def step(net, opt):\n{TRAINS}",
+            "function",
+            "step",
+            "which parameters `net(torch.randn(3, 2))` in line 6 uses is not known: "
+            "`net` comes from a caller that gradfix did not find",
+        ),
+        (
             f"{NET}def train(accelerator, loss):\n    accelerator.backward(loss)\n",
             "function",
             "train",
