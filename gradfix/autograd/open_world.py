@@ -230,7 +230,8 @@ class Ownership:
         free: dict[Key, list[Key | None]] = {}
         for group, terms in sources:
             stepping = [self.optimizer[state] for state in group.stepping if state in self.optimizer]
-            for key in dict.fromkeys(key for term in terms for key in term):
+            reached = frozenset[Key]().union(*terms)
+            for key in filter(reached.__contains__, self.symbols.blocks):
                 if key not in self.owners and not self._owned_in_sight(key):
                     if stepping:
                         known = free.setdefault(key, [None])

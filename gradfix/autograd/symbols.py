@@ -192,7 +192,7 @@ class Symbols:
         if owner is not None:
             self.state(owner).leaves.append(block)
         elif key in owners:
-            block.requires = None
+            block.requires, block.idle = None, True
         block.unknown_grad = key in self.world.entered_with_gradients
 
     def note(self, serial: int, value: Value, call: Call, method: str, result: Value) -> None:
