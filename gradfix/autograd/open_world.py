@@ -63,7 +63,8 @@ def assume(explore: Callable[[World], Run]) -> Assumption | None:
         if rounds > ROUNDS:
             return None
     assert run.symbols is not None
-    if not world.roles or run.symbols.gradients_written:
+    assumed = world.roles or run.symbols.handed_back
+    if not assumed or run.symbols.gradients_written:
         run.release()
         return None
     inference = Ownership(run)
@@ -279,6 +280,8 @@ class Ownership:
             always = [key for key, count in networks.items() if count == len(worlds)]
             listed = " and ".join(f"`{names[key]}`" for key in always or networks)
             parts.append(f"`{names[owner]}` updates {'' if always else 'at least one of '}{listed}")
+        parts += [f"`{names[key]}` steps the optimizer that it is made of" for key in self.symbols.wrappers]
+        parts += [f"`{function}` returns what it is handed" for function in self.symbols.handed_back]
         elsewhere = [key for key in self.symbols.blocks if all(key not in owners for owners in by_world)]
         if elsewhere and not parts:
             parts.append(" and ".join(f"`{names[key]}`" for key in elsewhere) + " can be trained")

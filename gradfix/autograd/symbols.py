@@ -99,6 +99,10 @@ class Symbols:
         self.used: set[Key] = set(world.names)
         self.blocks: dict[Key, Leaf] = {}
         self.states: dict[Key, OptimizerState] = {}
+        self.wrappers: dict[Key, Optimizer] = {}
+        """What is made of an optimizer, and is one: it steps that one."""
+        self.handed_back: dict[str, None] = {}
+        """The functions out of sight that are taken to return what they are handed, prepared for training."""
         self.uses: list[Use] = []
         self.made_of: dict[Key, list[Value]] = {}
         """By the key of what a call returned: what the call was given."""
@@ -114,16 +118,24 @@ class Symbols:
             self.names[key] = name
         role = self.world.roles.get(key)
         if role is Role.OPTIMIZER:
-            state = self.state(key, place)
-            optimizer = next((one for one in self.optimizers if one.state is state), None)
-            if optimizer is None:
-                optimizer = Optimizer(state)
-                self.optimizers.append(optimizer)
-            self.keys[optimizer] = key
-            return optimizer
+            return self._optimizer(key, place)
         if role is Role.NETWORK:
             self._give_block(value, key)
         return value
+
+    def _optimizer(self, key: Key, place: ast.AST | None) -> Optimizer:
+        """The optimizer that a symbol is; what is made of one, and steps, steps that one: ``LARC(optimizer)``."""
+        wrapped = [one for one in self.made_of.get(key, ()) if isinstance(one, Optimizer)]
+        if len(wrapped) == 1:
+            self.wrappers[key] = wrapped[0]
+            return wrapped[0]
+        state = self.state(key, place)
+        optimizer = next((one for one in self.optimizers if one.state is state), None)
+        if optimizer is None:
+            optimizer = Optimizer(state)
+            self.optimizers.append(optimizer)
+        self.keys[optimizer] = key
+        return optimizer
 
     def part(self, value: Value, child: Unknown, name: str, node: ast.AST | None) -> Value:
         """An attribute or item of ``value``, which is a symbol if that is one."""

@@ -262,6 +262,44 @@ def test_nothing_is_said_of_what_some_caller_makes_right(name: str, options: Opt
 
 
 WRONG = {
+    "a sum of what a criterion returns by name": (
+        "missing-zero-grad",
+        """
+        def train(model: nn.Module, criterion: nn.Module, opt, loader):
+            for x, y in loader:
+                losses = criterion(model(x), y)
+                loss = sum(losses[name] for name in losses.keys())
+                loss.backward()
+                opt.step()
+        """,
+    ),
+    "an optimizer in a wrapper from elsewhere": (
+        "missing-zero-grad",
+        """
+        from speed import Lars
+        def main(loader):
+            net = nn.Linear(3, 1)
+            opt = Lars(torch.optim.SGD(net.parameters(), lr=0.1))
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                loss.backward()
+                opt.step()
+        """,
+    ),
+    "a network and its optimizer that a function elsewhere prepares": (
+        "missing-zero-grad",
+        """
+        from speed import half
+        def main(loader):
+            net = nn.Linear(3, 1)
+            opt = torch.optim.SGD(net.parameters(), lr=0.1)
+            net, opt = half(net, opt, level=1)
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                loss.backward()
+                opt.step()
+        """,
+    ),
     "no clearing in a loop of its own": (
         "missing-zero-grad",
         """
