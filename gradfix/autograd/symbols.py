@@ -124,7 +124,7 @@ class Symbols:
         return value
 
     def _optimizer(self, key: Key, place: ast.AST | None) -> Optimizer:
-        """The optimizer that a symbol is; what is made of one, and steps, steps that one: ``LARC(optimizer)``."""
+        """The optimizer that a symbol is; what is made of one steps that one: ``LARC(optimizer)``."""
         wrapped = [one for one in self.made_of.get(key, ()) if isinstance(one, Optimizer)]
         if len(wrapped) == 1:
             self.wrappers[key] = wrapped[0]

@@ -79,6 +79,25 @@ def test_only_what_is_certain_is_reported_on_request() -> None:
 # -- axioms and preferences -------------------------------------------------------------------
 
 RIGHT = {
+    "micro-batches that wait to be synchronized": """
+        def train(model, opt, loader, accumulate):
+            can_wait = hasattr(model, "no_sync")
+            opt.zero_grad()
+            for i, (x, y) in enumerate(loader):
+                last = i == len(loader) - 1
+                closes = last or (i + 1) % accumulate == 0
+                if can_wait and not closes:
+                    with model.no_sync():
+                        loss = F.mse_loss(model(x), y) / accumulate
+                        loss.backward()
+                else:
+                    loss = F.mse_loss(model(x), y) / accumulate
+                    loss.backward()
+                if not closes:
+                    continue
+                opt.step()
+                opt.zero_grad()
+    """,
     "a batch, where the caller may clear": """
         def train_batch(model, opt, x, y):
             loss = F.mse_loss(model(x), y)
@@ -262,6 +281,27 @@ def test_nothing_is_said_of_what_some_caller_makes_right(name: str, options: Opt
 
 
 WRONG = {
+    "micro-batches that wait to be synchronized": (
+        "misplaced-zero-grad",
+        """
+        def train(model, opt, loader, accumulate):
+            can_wait = hasattr(model, "no_sync")
+            opt.zero_grad()
+            for i, (x, y) in enumerate(loader):
+                last = i == len(loader) - 1
+                closes = last or (i + 1) % accumulate == 0
+                if can_wait and not closes:
+                    with model.no_sync():
+                        loss = F.mse_loss(model(x), y) / accumulate
+                        loss.backward()
+                else:
+                    loss = F.mse_loss(model(x), y) / accumulate
+                    loss.backward()
+                if not closes:
+                    continue
+                opt.step()
+        """,
+    ),
     "a sum of what a criterion returns by name": (
         "missing-zero-grad",
         """

@@ -94,7 +94,7 @@ def _unpack(run: Run, targets: list[ast.expr], value: Value, frame: Frame, sourc
 def _handed_back(
     run: Run, target: ast.expr, value: Value, frame: Frame, source: ast.expr | None
 ) -> Value | None:
-    """What a target names in a world, if a call out of sight prepares it: ``net, opt = speedup(net, opt)``."""
+    """What a target names in a world, if a call out of sight prepares it: ``net, opt = half(net, opt)``."""
     if run.symbols is None or not isinstance(value, Unknown) or not isinstance(source, ast.Call):
         return None
     given = [*source.args, *(keyword.value for keyword in source.keywords)]
