@@ -282,11 +282,10 @@ def test_nothing_is_said_of_what_some_caller_makes_right(name: str, options: Opt
 
 WRONG = {
     "micro-batches that wait to be synchronized": (
-        "misplaced-zero-grad",
+        "missing-zero-grad",
         """
         def train(model, opt, loader, accumulate):
             can_wait = hasattr(model, "no_sync")
-            opt.zero_grad()
             for i, (x, y) in enumerate(loader):
                 last = i == len(loader) - 1
                 closes = last or (i + 1) % accumulate == 0
