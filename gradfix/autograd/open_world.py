@@ -285,6 +285,11 @@ class Ownership:
         elsewhere = [key for key in self.symbols.blocks if all(key not in owners for owners in by_world)]
         if elsewhere and not parts:
             parts.append(" and ".join(f"`{names[key]}`" for key in elsewhere) + " can be trained")
+        states = self.symbols.states
+        of_known = [names[key] for key, state in states.items() if key not in owned and state.leaves]
+        parts += [f"`{name}` updates the network that it is made of" for name in of_known]
+        if not parts:
+            parts = [f"`{names[key]}` is an optimizer" for key in states]
         return ", and ".join(parts)
 
     def sources(self) -> list[tuple[_Group, list[frozenset[Key]]]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -153,8 +153,9 @@ class Symbols:
         return self.introduce(value, key, value.label, site)
 
     def makes(self, site: ast.AST) -> bool:
-        """Whether the next call at ``site`` makes a network or an optimizer, and does nothing else."""
-        return (site, self.counts.get(site, 0) + 1) in self.world.roles
+        """Whether the next call at ``site`` makes networks or optimizers, and does nothing else."""
+        made = (site, self.counts.get(site, 0) + 1)
+        return any(made in _wholes(key) for key in self.world.roles)
 
     def give(self, holder: Value, value: Value) -> None:
         """Note that a symbol is given something to hold: ``engine.model = net``, ``engine.register(net)``."""
@@ -187,8 +188,18 @@ class Symbols:
         """The optimizer that a symbol is: one for each symbol, however often it is met."""
         if key not in self.states:
             made = OptimizerState(self.names.get(key, ""), place or ast.Pass(lineno=0), ())
+            made.leaves += self._of_known_networks(key)
             self.states[key] = made
         return self.states[key]
+
+    def _of_known_networks(self, key: Key) -> list[Leaf]:
+        """The parameters of the networks in sight that the call was given which has made this optimizer."""
+        whole = next((one for one in _wholes(key) if one in self.made_of), None)
+        stepped = [one for one, role in self.world.roles.items() if role is Role.OPTIMIZER]
+        if whole is None or sum(whole in _wholes(one) for one in stepped) > 1:
+            return []
+        given = self.made_of[whole]
+        return list(dict.fromkeys(leaf for one in given if isinstance(one, Module) for leaf in one.leaves()))
 
     def _give_block(self, value: Unknown, key: Key) -> None:
         known = self.blocks.get(key)
@@ -228,6 +239,14 @@ class Symbols:
         key = self.keys.get(value)
         if key is not None:
             self.uses.append(Use(key, 0, SCHEDULED, True, Given.OTHER, None))
+
+
+def _wholes(key: Key) -> Iterator[Key]:
+    """A key, and the keys of what it is a part of."""
+    yield key
+    while isinstance(key, tuple) and isinstance(key[1], str):
+        key = key[0]
+        yield key
 
 
 SCHEDULED = "<scheduled>"

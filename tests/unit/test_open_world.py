@@ -325,6 +325,33 @@ WRONG = {
                 opt.step()
         """,
     ),
+    "an optimizer that is made together with its schedule": (
+        "missing-zero-grad",
+        """
+        from speed import solver
+        def main(config, loader):
+            net = nn.Linear(3, 1)
+            opt, schedule = solver(config, net)
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                loss.backward()
+                opt.step()
+        """,
+    ),
+    "an optimizer and its schedule of a network from elsewhere": (
+        "missing-zero-grad",
+        """
+        from speed import solver, networks
+        def main(config, loader):
+            net = networks(config)
+            made = solver(config, net)
+            opt = made.optimizer
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                loss.backward()
+                opt.step()
+        """,
+    ),
     "a network and its optimizer that a function elsewhere prepares": (
         "missing-zero-grad",
         """

@@ -197,11 +197,12 @@ def _takes_no_part(value: Value) -> bool:
 
 
 def _handed(call: Call, name: str) -> ParameterIterable | None:
-    """The parameters that an unknown function is given first, or as ``params``: it may make an optimizer.
+    """The parameters that an unknown function is given, first of all or alone: it may make an optimizer.
 
     One that is named for optimizers is handed networks, too: ``build_optimizer(config, net)``.
     """
-    first = call.argument("params", 0)
+    listed = [value for value in call.values if isinstance(value, ParameterIterable)]
+    first = listed[0] if len(listed) == 1 else call.argument("params", 0)
     networks = [value for value, _ in call.args if isinstance(value, Module)]
     if networks and "optim" in name.lower():
         return ParameterIterable(leaves_of(Sequence("list", [*networks]))[0])
