@@ -202,7 +202,8 @@ def _repairs(before: Analysis, options: Options) -> Iterator[_Made]:
     while work and len(seen) <= REPAIRS:
         made, open_ = work.pop()
         keyed = by_key(made.analysis, options)
-        key = next((key for key in keyed if key in open_), None)
+        # What cannot be mended yet may be when another mistake is.
+        key = next((key for key in keyed if key in open_ and keyed[key].fixes), None)
         if key is None:
             continue
         work.append((made, open_ - {key}))

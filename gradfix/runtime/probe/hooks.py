@@ -12,7 +12,7 @@ import torch
 
 from . import traversal
 from .backward import backward as watched_backward
-from .holding import Holding
+from .holding import Holding, Weights
 from .recorder import Recorder
 
 
@@ -91,8 +91,17 @@ def install(recorder: Recorder) -> None:
             recorder.step(optimizer, at)
             return None
 
-        # With a closure the gradients come to be within the step: once per evaluation.
+        # With a closure the gradients come to be within the step: once per evaluation, and between two of
+        # them the optimizer may move the weights.
+        with recorder.bookkeeping():
+            weights = None if recorder.job["fake"] else Weights(optimizer)
+
         def evaluate() -> Any:
+            if weights is not None:
+                with recorder.bookkeeping():
+                    if weights.moved() and not holding.put_back(optimizer):
+                        recorder.traversals.stepped(weights.tensors)
+                    weights.look()
             loss = closure()
             recorder.step(optimizer, at)
             return loss

@@ -12,8 +12,9 @@ from gradfix.verify import claims
 from gradfix.verify.command import PLAIN, Command
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.jobs import Limits
+from gradfix.verify.judging.cutting import begun_anew
 from gradfix.verify.judging.differences import Apart
-from gradfix.verify.judging.equivalence import compared, compared_with_its_draws
+from gradfix.verify.judging.equivalence import Found, compared, compared_with_its_draws
 from gradfix.verify.judging.results import Judged, Judgement, Mistake, Repair, Verdict
 from gradfix.verify.judging.through_time import compared_through_time
 from gradfix.verify.judging.trial import Trial
@@ -81,17 +82,16 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
     for repair in models:
         if repair.fixed <= accepted.keys():
             continue
-        found = compared(trial, repair)
-        if found.apart is not None and found.apart.slight:
-            trial.doubting = True
-            found = compared(trial, repair)
-            trial.doubting = False
-        if found.apart is not None and not found.apart.known:
-            found = compared_with_its_draws(trial, repair) or found
+        found = _compared(trial, repair)
         if found.apart is not None:
             refusals.append(found.apart)
             continue
         for number in repair.fixed:
+            accepted.setdefault(number, f"{found.manner} of the original {repair.how}")
+    carried = {number for number, mistake in enumerate(mistakes) if mistake.carried} - accepted.keys()
+    for repair in [anew for repair in models if carried & repair.fixed and (anew := _anew(trial, repair))]:
+        found = _compared(trial, repair)
+        for number in repair.fixed if found.apart is None else ():
             accepted.setdefault(number, f"{found.manner} of the original {repair.how}")
     other: dict[int, Apart] = {}
     for number, mistake in enumerate(mistakes):
@@ -118,6 +118,37 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
         )
         for number, mistake in enumerate(mistakes)
     ]
+
+
+def _compared(trial: Trial, repair: Repair) -> Found:
+    """Whether the judged version trains as a repair does, with the same draws or others, but for rounding."""
+    found = compared(trial, repair)
+    if found.apart is not None and found.apart.slight:
+        trial.doubting = True
+        found = compared(trial, repair)
+        trial.doubting = False
+    if found.apart is not None and not found.apart.known:
+        found = compared_with_its_draws(trial, repair) or found
+    return found
+
+
+def _anew(trial: Trial, repair: Repair) -> Repair | None:
+    """A repair that begins state anew where ``repair`` detaches it, if that trains as much.
+
+    Where state that is begun anew in every step leaves recurrent weights without a gradient, it is no state.
+    """
+    text = begun_anew(trial.before[1], repair.text)
+    first = trial.seeds[0]
+    anew = text and replace(repair, text=text, how=f"{repair.how}, and begun anew where it is detached")
+    if not anew or repair.ruled or _stops(trial.repaired(anew, first)) is not None:
+        return None
+    return anew if _trained(trial.repaired(anew, first)) >= _trained(trial.repaired(repair, first)) else None
+
+
+def _trained(run: Recording) -> set[tuple[int, int]]:
+    """The parameters, by optimizer and position, that get a gradient at some step."""
+    states = ((step.optimizer, place, state) for step in run.steps for place, state in enumerate(step.parameters))
+    return {(optimizer, place) for optimizer, place, state in states if state.moves}
 
 
 def _verdict(
