@@ -173,6 +173,10 @@ def corrections(ledger: Ledger) -> Mapping[int, Correction]:
             )
         else:
             found[one.leaking.index] = Correction(known.drops_constants, known.dropped | one.shared)
+    for call in ledger.calls:
+        if call.weighs and call.without_constants and call.without_constants.reached == call.reached:
+            # What weighs a likelihood is trained by another term of the same loss.
+            found[call.index] = Correction(True, found.get(call.index, Correction()).dropped)
     for number, parameters in _repeated(ledger).items():
         known = found.get(number, Correction())
         found[number] = Correction(known.drops_constants, known.dropped | parameters)

@@ -202,8 +202,7 @@ def _repairs(before: Analysis, options: Options) -> Iterator[_Made]:
     while work and len(seen) <= REPAIRS:
         made, open_ = work.pop()
         keyed = by_key(made.analysis, options)
-        # What cannot be mended yet may be when another mistake is.
-        key = next((key for key in keyed if key in open_ and keyed[key].fixes), None)
+        key = next((key for key in keyed if key in open_), None)
         if key is None:
             continue
         work.append((made, open_ - {key}))
@@ -216,7 +215,8 @@ def _repairs(before: Analysis, options: Options) -> Iterator[_Made]:
             choice = fix.effect is Effect.CHANGES and keyed[key].code in _ENTRIES
             child = _Made(after, gone, (*made.fixes, fix.message), made.choice or choice)
             yield child
-            work.append((child, open_ - {key}))
+            # What could not be mended before may be now that another mistake is.
+            work.append((child, every - gone))
 
 
 def _certain(fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:

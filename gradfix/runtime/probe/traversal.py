@@ -59,6 +59,7 @@ DRAWN = "_gradfix_drawn"
 """The attribute of what was drawn."""
 THROUGH_SCORES = frozenset(
     {*SUMS, *SHAPES, "ExpBackward0", "SelectBackward0", "GatherBackward0", "IndexBackward0"}
+    | {"ClampBackward0", "ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0"}
 )
 """What a likelihood may go through and be one still."""
 
@@ -156,8 +157,8 @@ class Traversals:
             have gone through a part of the same graph; ``versions``: ``[[optimizer, position, forward, now],
             ...]``, how often each parameter had moved when it was used first, and until now. Where losses
             depend on what they take for constants, ``constants`` are the layers that come first behind these;
-            ``cut`` has ``below`` and the layers of ``terms`` without them. ``None`` where the graphs are too
-            large.
+            ``weighs``: whether all of them weigh likelihoods; ``cut`` has ``below`` and the layers of
+            ``terms`` without them. ``None`` where the graphs are too large.
         """
         starts = [root.grad_fn for root in roots if root.grad_fn is not None]
         for start in starts:
@@ -194,6 +195,7 @@ class Traversals:
                 for layer in _first(node.next_functions[at][0], number, ahead)
             }
             found["constants"] = sorted(behind)
+            found["weighs"] = not any(node.name() in CRITERIA for node, _ in self.edges)
             found["cut"] = {
                 "below": [list(_bits(cut[node])) for node in layers],
                 "terms": [_first(node, number, cut) for node in terms],

@@ -147,7 +147,9 @@ def _anew(trial: Trial, repair: Repair) -> Repair | None:
 
 def _trained(run: Recording) -> set[tuple[int, int]]:
     """The parameters, by optimizer and position, that get a gradient at some step."""
-    states = ((step.optimizer, place, state) for step in run.steps for place, state in enumerate(step.parameters))
+    states = (
+        (step.optimizer, place, state) for step in run.steps for place, state in enumerate(step.parameters)
+    )
     return {(optimizer, place) for optimizer, place, state in states if state.moves}
 
 

@@ -233,7 +233,13 @@ class _Loader:
             return call(flow, firsts)
         below = _closed([tuple(map(int, each)) for each in raw["cut"]["below"]])
         cut = call(ledger.GradientFlow(used, below), raw["cut"]["terms"])
-        return call(flow, firsts, constants=flow.reached(raw["constants"]), without_constants=cut)
+        return call(
+            flow,
+            firsts,
+            constants=flow.reached(raw["constants"]),
+            weighs=bool(raw["weighs"]),
+            without_constants=cut,
+        )
 
     def optimizer(self, raw: dict[str, Any], index: int) -> RecordedOptimizer:
         place = self.place(raw["at"])
