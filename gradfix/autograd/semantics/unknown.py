@@ -242,7 +242,12 @@ LOGGING = frozenset(
 
 
 def _only_reads(value: Unknown, args: list[Argument]) -> bool:
-    """Whether a function looks at a network and leaves it as it is: ``target.load_state(network)``."""
+    """Whether a function looks at what it is given and leaves it as it is.
+
+    ``target.load_state(network)``; or a method of tensors that writes to its own: ``averages[name].add_(p)``.
+    """
+    if value.label.endswith("_") and operators.method(value.label) is not None:
+        return True
     return value.label.startswith(("load", "save", "copy")) and not any(
         tensor.node is not None for given, _ in args for tensor in tensors_in(given)
     )
