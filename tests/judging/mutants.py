@@ -157,10 +157,25 @@ def _weights_moved(after: str) -> Iterator[str]:
             yield from _made(text)
 
 
+def _scaled(after: str) -> Iterator[str]:
+    """A hand halves the gradients that one optimizer is about to use."""
+    for _, name in _optimizers(Text(after)):
+        text = Text(after)
+        steps = [one for one in text.statements("step") if text.source(one) == f"{name}.step()"]
+        if steps:
+            halved = f"{_of_each(name)}\n        if _one.grad is not None:\n            _one.grad.mul_(0.5)"
+            text.put(steps[0], f"{halved}\n{text.source(steps[0])}")
+            yield from _made(text)
+
+
 def _moved(optimizer: str, factor: float) -> str:
     """Statements that multiply the weights of an optimizer."""
-    inner = f"    for _one in _group['params']:\n        _one.data.mul_({factor})"
-    return f"for _group in {optimizer}.param_groups:\n{inner}"
+    return f"{_of_each(optimizer)}\n        _one.data.mul_({factor})"
+
+
+def _of_each(optimizer: str) -> str:
+    """The beginning of a loop over the weights of an optimizer."""
+    return f"for _group in {optimizer}.param_groups:\n    for _one in _group['params']:"
 
 
 def _made(text: Text) -> Iterator[str]:
@@ -177,4 +192,5 @@ OPERATORS: tuple[Callable[[str], Iterator[str]], ...] = (
     _term_detached,
     _other_weights,
     _weights_moved,
+    _scaled,
 )

@@ -197,5 +197,13 @@ def watch_adjustments(recorder: Recorder) -> None:
             if name in vars(kind):
                 setattr(kind, name, watching(vars(kind)[name], note))
     scaler: Any = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
-    scaler.unscale_ = watching(scaler.unscale_, unscaled)
+    real_unscale = scaler.unscale_
+
+    @functools.wraps(real_unscale)
+    def unscale(self: Any, optimizer: Any) -> None:
+        real_unscale(self, optimizer)
+        if recorder.watching() and self.is_enabled():
+            recorder.multiplied(optimizer, 1 / self.get_scale())
+
+    scaler.unscale_ = watching(unscale, unscaled)
     scaler.step = watching(scaler.step)

@@ -175,7 +175,7 @@ class _Loader:
                 self.buffers,
                 self.others,
                 self.modules,
-                tuple(how for how, _ in clips),
+                tuple(how for how, _ in clips if how),
                 math.prod(factor for _, factor in clips),
                 frozenset((what, number) for what, number in raw.get("draws", ())),
                 dict(raw.get("drawn", {})),
