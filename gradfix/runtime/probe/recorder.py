@@ -55,8 +55,8 @@ class Recorder:
         """Whether steps without gradients, before the first backward call, are no longer written."""
         self.settings: dict[int, str] = {}
         self.clips: dict[int, list[tuple[str, float]]] = {}
-        """By optimizer: how its gradients were clipped since its last step, and by what factor; without words,
-        by what they were unscaled."""
+        """By optimizer: how its gradients were clipped since its last step, and by what factor. Unscaling
+        has no words."""
         self.depth = threading.local()
         self.provenance = provenance.Provenance(job["fake"])
         self.describe = Descriptions(self.journal, self.provenance if job["fake"] else None).describe

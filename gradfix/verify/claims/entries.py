@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -31,16 +30,12 @@ from gradfix.verify.claims.gradients import (
     nearly_equal,
 )
 from gradfix.verify.claims.losses import Given
+from gradfix.verify.claims.sums import altered
 from gradfix.verify.claims.verdicts import UpdatesOff
 from gradfix.verify.recording.records import RecordedBackward, RecordedStep, Recording, Values, plural
 
 SUMMED = 8
 """Calls of the original whose losses one call of the fixed program may add up, at most."""
-
-HALF = 2**-6
-"""How far numbers of half precision may be apart that are computed in two ways, relative to the larger."""
-FACTORS = 1e-3
-"""The same of the factors by which gradients are multiplied."""
 
 Loss = tuple[str | None, frozenset[tuple[int, int]]]
 """A loss, within one version: what the source calls it, and the parameters that it reaches."""
@@ -61,6 +56,7 @@ def entries(case: Case, still: UpdatesOff | None) -> list[Check]:
             for who in (case.after.optimizers[index].name for index in open_)
         ]
     versions = _Versions(still.reference, still.after, case.claim.losses)
+    versions.clipping |= {index for line in case.claim.clips for index in case.constructed_at(line)}
     return [versions.check(index, index in case.listed) for index in open_]
 
 
@@ -91,6 +87,8 @@ class _Versions:
         self.overall = largest_of(*(call.value for call in (*reference.backwards, *after.backwards)))
         self.blind = not any(call.shares for call in reference.backwards)
         """Whether nothing but values is known of the original."""
+        self.clipping: set[int] = set()
+        """The optimizers whose gradients the claim says are clipped."""
         self.displaced: set[int] = set()
         """The calls of the fixed program that differentiate at other weights than those of the original."""
 
@@ -143,7 +141,7 @@ class _Versions:
         compared, problem = self.consumed(index, steps)
         if problem is None and leftover(steps) and not (listed and leftover(theirs)):
             problem = "a step uses gradients that an earlier one has already used"
-        problem = problem or self.altered(index, steps, theirs)
+        problem = problem or altered(self.after, steps, self.reference, theirs, clamps=index in self.clipping)
         if problem is None and self.displaced_weights(steps, theirs):
             problem = "weights are changed by something other than a step, unlike in the original"
         problem = problem or self.wasted(index, steps, theirs) or self.missed(steps[:compared], theirs)
@@ -154,26 +152,6 @@ class _Versions:
         at = "" if compared == len(steps) else f" at {plural(compared, 'step')}"
         detail += f"; with optimizer updates off, their {known} are those of the original{at}"
         return Check("entries", "holds", detail, who)
-
-    def altered(
-        self, index: int, steps: Sequence[RecordedStep], theirs: Sequence[RecordedStep]
-    ) -> str | None:
-        """A step whose gradients are not the sum of its entries, as none, or another one, is in the original.
-
-        What clips and unscales them is known, and left out.
-        """
-        usual = {_factor(self.reference, step) for step in theirs} if not self.blind else set()
-        numbers = [1.0, *filter(None, usual)]
-        for turn, step in enumerate(steps, start=1):
-            factor = _factor(self.after, step)
-            known = (
-                None in usual
-                if factor is None
-                else any(math.isclose(factor, n, rel_tol=FACTORS) for n in numbers)
-            )
-            if not known:
-                return f"step {turn} uses gradients that are not, or not only, what its losses gave"
-        return None
 
     def displaced_weights(self, steps: Sequence[RecordedStep], theirs: Sequence[RecordedStep]) -> bool:
         """Whether weights are not those of the original at a step, or move though they are held still."""
@@ -299,33 +277,6 @@ class _Versions:
                     call = f"backward call {event.index + 1}, of {_name(event)}"
                     return f"nothing replaces the original's {call}"
         return None
-
-
-def _factor(run: Recording, step: RecordedStep) -> float | None:
-    """By what number the sum of its entries was multiplied for a step to use it; ``None`` if by several."""
-    found: set[float] = set()
-    given: dict[int, Values] = {}
-    for feed in sorted(_feeds([step]) - {BY_HAND}):
-        for place, share in Given.by(run.backwards[feed], step.optimizer).shares.items():
-            if feed in step.parameters[place].feeds:
-                given[place] = given[place].plus(share) if place in given else share
-    overall = largest_of(*given.values())
-    for place, total in given.items():
-        state = step.parameters[place]
-        used = state.gradient
-        relative = HALF if used is not None and "16" in used.dtype else RELATIVE
-        same = functools.partial(
-            nearly_equal, overall=overall, relative=relative, noise=state.noise, floor=state.floor
-        )
-        if used is None or not used.numeric or not total.numeric or same(used, total.times(step.scale)):
-            continue
-        if not total.largest:
-            return None
-        factor = used.largest / total.largest
-        if not same(used, total.times(factor)):
-            return None
-        found.add(factor / step.scale)
-    return 1.0 if not found else found.pop() if max(found) - min(found) <= FACTORS * max(found) else None
 
 
 def _feeds(steps: Sequence[RecordedStep]) -> set[int]:

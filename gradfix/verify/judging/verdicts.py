@@ -105,6 +105,8 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
     if accepted:
         missed = trial.missed()
         stopped = _stopped(trial, trial.seeds) or (Verdict("not run", missed) if missed else None)
+    if len(accepted) == len(mistakes) and not any(one.still_there for one in mistakes):
+        stopped = stopped or _breach(trial.judged(trial.seeds[0]))
     if stopped is not None:
         return [stopped for _ in mistakes]
     return [
@@ -199,6 +201,19 @@ def _measures(
     if len(entries) == len(mistakes):
         return [rule], undecided
     return [*models, *([rule] if entries else [])], undecided
+
+
+def _breach(run: Recording) -> Verdict | None:
+    """The verdict on a version in which no known mistake is left, and which breaks the rule in the open."""
+    stepped = {tensor for one in run.optimizers if run.steps_of(one.index) for tensor in one.tensors}
+    for optimizer in run.optimizers:
+        steps, who = run.steps_of(optimizer.index), optimizer.name
+        if claims.leftover(steps):
+            return Verdict("refuted", f"a step of {who} uses gradients that it has already used")
+        given = {place for call in run.backwards for index, place in call.reached if index == optimizer.index}
+        if not steps and any(optimizer.tensors[place] not in stepped for place in given):
+            return Verdict("not run", f"{who} never steps, and nothing else uses the gradients that it owns")
+    return None
 
 
 RULED = "with its graphs kept and each loss used once, for the parameters it is meant for"
