@@ -161,9 +161,9 @@ class Trial:
 
     @property
     def needs_reference(self) -> bool:
-        """Whether the original is run with its graphs kept as well: for E1 and E2, not where there is no
+        """Whether the original is run with its graphs kept as well: for E1, E2 and E5, not where there is no
         graph."""
-        return self.rewrite.claim.raises in ("E1", "E2")
+        return self.rewrite.claim.raises in ("E1", "E2", "E5")
 
     @property
     def first_seed(self) -> list[Job]:

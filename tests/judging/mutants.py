@@ -168,6 +168,36 @@ def _scaled(after: str) -> Iterator[str]:
             yield from _made(text)
 
 
+def _path_cut(after: str) -> Iterator[str]:
+    """What one call is given has no graph any more."""
+    for number in range(len(_given(Text(after)))):
+        text = Text(after)
+        statement, at = _given(text)[number]
+        given = at.args[0]
+        at.args[0] = ast.Call(ast.Attribute(given, "detach", ast.Load()), [], [])
+        text.put(statement, ast.unparse(ast.fix_missing_locations(statement)))
+        yield from _made(text)
+
+
+def _given(text: Text) -> list[tuple[ast.stmt, ast.Call]]:
+    """The calls that are given a name which something was assigned to, and the statements they stand in."""
+    made = {
+        target.id
+        for node in ast.walk(text.tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Call, ast.BinOp))
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    return [
+        (statement, call)
+        for statement in ast.walk(text.tree)
+        if isinstance(statement, (ast.Assign, ast.Return))
+        for call in ast.walk(statement)
+        if isinstance(call, ast.Call) and call.args
+        if isinstance(call.args[0], ast.Name) and call.args[0].id in made
+    ]
+
+
 def _moved(optimizer: str, factor: float) -> str:
     """Statements that multiply the weights of an optimizer."""
     return f"{_of_each(optimizer)}\n        _one.data.mul_({factor})"
@@ -193,4 +223,5 @@ OPERATORS: tuple[Callable[[str], Iterator[str]], ...] = (
     _other_weights,
     _weights_moved,
     _scaled,
+    _path_cut,
 )

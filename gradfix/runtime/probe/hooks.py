@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from . import traversal
+from . import traversal, views
 from .backward import backward as watched_backward
 from .holding import Holding, Weights
 from .recorder import Recorder
@@ -138,6 +138,8 @@ def install(recorder: Recorder) -> None:
     if recorder.job["blind"]:
         torch.set_grad_enabled(False)
         torch._C._set_grad_enabled = lambda enabled: None
+    if keep:
+        views.separate()
     recorder.effects.install()
     traversal.watch_draws()
     torch.autograd.backward = backward

@@ -17,6 +17,11 @@ def observed(case: Case) -> list[Check]:
     An error of the original and steps without a gradient are left to the checks ``original`` and
     ``consumes``.
     """
+    if case.effect is Effect.CHANGES and case.claim.losses == "rerouted" and case.reference is not None:
+        if _trains_otherwise(case.reference, case.after) is None:
+            detail = "no gradient takes another way than in the original with its graphs kept"
+            return [Check("observed", "not checked", detail)]
+        return []
     if case.effect is Effect.REPAIRS or case.before.crash is not None or case.before.uncaught is not None:
         return []
     if case.effect is Effect.CHANGES:
