@@ -33,6 +33,8 @@ SAMPLE = {
     "graph_used_twice/two_vectors": ("cleared",),
     "graph_used_twice/in_method": ("scaled",),
     "graph_used_twice/before_the_closure": ("dropped", "cleared", "scaled"),
+    "view_written_in_place/loop_over_stages": ("path_cut",),
+    "stale_forward/detached_input_beside_another_term": ("path_cut",),
 }
 """By fixture: the kinds of mutants that were proved once, or might be."""
 

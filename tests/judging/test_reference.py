@@ -96,6 +96,21 @@ for _ in range(3):
         loss.backward()
         opt.step()
 """
+GAMES = """
+player = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))
+opt = torch.optim.Adam(player.parameters(), lr=0.01)
+chosen, paid = [], []
+for game in range(5):
+    for _ in range(3):
+        move = torch.distributions.Categorical(logits=player(torch.randn(3)))
+        made = move.sample()
+        chosen.append(move.log_prob(made))
+        paid.append(float(made) - 0.2 * game)
+    loss = torch.stack([-one * two for one, two in zip(chosen, paid)]).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
 CLEARED = ("    doubt.backward()\n", "    opt_e.zero_grad()\n    doubt.backward()\n")
 CUT = ("expert(painted), zero", "expert(painted.detach()), zero")
 NO_STATE = ("    level = cell(seen, level)\n", "    level = cell(seen, torch.zeros(3, 5))\n")
@@ -110,6 +125,7 @@ RIGHT: dict[str, tuple[str, Edits]] = {
     ),
     "state begun anew": (TIDE, (("    seen, error", "    level = torch.zeros(3, 5)\n    seen, error"),)),
     "a mistake behind another": (FORGER, (CLEARED, CUT)),
+    "buffers that are emptied": (GAMES, (("    opt.step()\n", "    opt.step()\n    chosen, paid = [], []\n"),)),
     "an advantage from before the epochs": (
         EPOCHS,
         (("worth(trunk(seen))[:, 0]\n    for", "worth(trunk(seen))[:, 0].detach()\n    for"),),
@@ -163,6 +179,13 @@ def test_a_right_repair_is_accepted(name: str, original: Original, tmp_path: Pat
 def test_a_wrong_repair_is_refuted(name: str, original: Original, tmp_path: Path) -> None:
     text, edits = WRONG[name]
     assert "refuted" in outcomes(original(HEAD + text), text, edits, tmp_path)
+
+
+def test_a_buffer_that_is_emptied_beside_one_that_is_not_is_not_accepted(
+    original: Original, tmp_path: Path
+) -> None:
+    one_of_two = (("    opt.step()\n", "    opt.step()\n    chosen.clear()\n"),)
+    assert outcomes(original(HEAD + GAMES), GAMES, one_of_two, tmp_path) == {"not run"}
 
 
 def test_what_is_detached_begins_anew_with_what_it_held_first() -> None:

@@ -62,11 +62,12 @@ class Recorder:
         self.describe = Descriptions(self.journal, self.provenance if job["fake"] else None).describe
         self.effects = effects.SideEffects()
         self.traversals = traversal.Traversals(self.effects.saves)
-        self.corrections: dict[int, tuple[bool, set[tuple[int, int]]]] = {
-            call: (cut, {(index, position) for index, position in dropped})
-            for call, cut, dropped in job["corrections"]
+        self.corrections: dict[int, tuple[bool, set[tuple[int, int]], frozenset[int]]] = {
+            call: (cut, {(index, position) for index, position in dropped}, frozenset(used))
+            for call, cut, dropped, used in job["corrections"]
         }
-        """By backward call: whether what it takes for constants is cut off, and for whom it gives nothing."""
+        """By backward call: whether what it takes for constants is cut off, for whom it gives nothing, and
+        which of its terms give nothing."""
         self.draws: Any = None
         if job["numbered"]:
             self.draws = draws.Numbered(job["seed"], dict(job["numbers"]))

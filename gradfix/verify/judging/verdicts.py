@@ -84,7 +84,9 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
             continue
         found = _compared(trial, repair)
         if found.apart is not None:
-            refusals.append(found.apart)
+            # What a sum is divided by, or measured by, may rightly be another when it does not go on growing.
+            grows = repair.ruled and any(mistakes[number].carried for number in repair.fixed)
+            refusals.append(replace(found.apart, known=found.apart.known and not grows))
             continue
         for number in repair.fixed:
             accepted.setdefault(number, f"{found.manner} of the original {repair.how}")
@@ -188,7 +190,7 @@ def _measures(
     entries = frozenset(number for number, mistake in enumerate(mistakes) if mistake.entries)
     rule = Repair(trial.before[1], entries, RULED, ruled=True)
     try:
-        trial.corrections(first)
+        grows = any(used for *_, used in trial.corrections(first))
     except intent.Undecided as why:
         return models, undecided if models else str(why)
     kept = trial.original(first, keep=True, through=True)
@@ -197,7 +199,8 @@ def _measures(
     if next(intent.outdated(kept.ledger), None) is not None:
         # Its entries were computed with former weights, unless these are held still.
         rule = replace(rule, fixed=frozenset(range(len(mistakes))), held=True)
-        return models or ([rule] if all(mistake.kept for mistake in mistakes) else []), undecided
+        kept_right = all(mistake.kept or (mistake.carried and grows) for mistake in mistakes)
+        return models or ([rule] if kept_right else []), undecided
     if len(entries) == len(mistakes):
         return [rule], undecided
     return [*models, *([rule] if entries else [])], undecided
