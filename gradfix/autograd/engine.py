@@ -75,7 +75,7 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
     ]
     event.has_vector = any(seed is not None and getattr(seed, "value", seed) is not None for seed in seeds)
     run.events.append(event)
-    nodes: list[tuple[Node, bool]] = []
+    nodes = _computed_unseen(run, event.site, [value for value, _ in roots])
     for value, _ in roots:
         for tensor in tensors_in(value):
             if tensor.node is not None:
@@ -115,6 +115,20 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
                 if not leaf.grad:
                     leaf.grad = None
                 del event.reached[leaf]
+
+
+def _computed_unseen(run: Run, site: ast.AST, roots: list[Value]) -> list[tuple[Node, bool]]:
+    """Where the graph of a loss begins that is computed with what is not seen, in a world that says so."""
+    leaves = run.symbols.unseen_parameters(site) if run.symbols is not None else []
+    if not leaves:
+        return []
+    node = run.node("loss", site)
+    node.raises_when_freed, node.opaque = True, True
+    node.leaves = tuple((leaf, sure, None) for leaf, sure in leaves)
+    graphless = [r for r in roots if isinstance(r, (Unknown, Tensor)) and r.node is None]
+    for value in graphless:
+        value.node, value.requires = node, True
+    return [] if graphless else [(node, True)]
 
 
 def differentiate(run: Run, call: Call) -> Value:
@@ -237,6 +251,10 @@ def zero_grad(
         # What is cleared here may be what others own, unless it is an optimizer that clears its own.
         others = [leaf for leaf in _of_external_optimizers(run) if leaf not in leaves]
         run_zero_grad(ZeroGrad(event.site, event.loops, event.serial, target), others, certain=False)
+    if not isinstance(target, Optimizer):
+        # A network that is cleared may hold what an optimizer owns and is not seen.
+        unseen = [one.state.unseen for one in run.optimizers if one.state.unseen is not None]
+        run_zero_grad(ZeroGrad(event.site, event.loops, event.serial, target), unseen, certain=False)
     if certain:
         run.events.append(event)
 

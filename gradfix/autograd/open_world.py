@@ -46,12 +46,14 @@ class Assumption(NamedTuple):
 
 def assume(explore: Callable[[World], Run]) -> Assumption | None:
     """The worlds of an entry point, which ``explore`` runs in one; None where there is nothing to assume."""
-    world, rounds = World(), 0
+    world, plain, rounds = World(), World(), 0
     while True:
         run = explore(world)
         found = {**world.roles, **roles_in(run, world.roles)}
         if found == world.roles:
-            if world.search is Search.HEADS or _is_explained(run, world.search):
+            if world.search is Search.CALLED:
+                plain = world
+            if world.search is Search.HEADS or _is_explained(run):
                 break
             world = replace(world, search=Search(world.search + 1))
         else:
@@ -61,23 +63,25 @@ def assume(explore: Callable[[World], Run]) -> Assumption | None:
         run.release()
         rounds += 1
         if rounds > ROUNDS:
-            return None
+            break
     assert run.symbols is not None
-    if not world.roles or run.symbols.gradients_written:
-        run.release()
-        return None
+    written = run.symbols.gradients_written
     inference = Ownership(run)
     worlds = inference.worlds()
-    text = inference.text(worlds) if worlds else ""
+    if not worlds and not written:
+        run.release()
+        optimizers = {key: role for key, role in world.roles.items() if role is Role.OPTIMIZER}
+        run = explore(replace(plain, roles={**plain.roles, **optimizers}))
+        inference = Ownership(run)
+        worlds = inference.world_of_losses()
+    text = inference.text(worlds)
     run.release()
-    return Assumption(worlds, text) if worlds else None
+    return Assumption(worlds, text) if worlds and text and not written else None
 
 
-def _is_explained(run: Run, search: Search) -> bool:
-    """Whether it is known what each loss reaches, and, of methods as well, whether the axioms can hold."""
-    if not all(map(is_followed, _losses(run))):
-        return False
-    return search is Search.CALLED or bool(Ownership(run).worlds())
+def _is_explained(run: Run) -> bool:
+    """Whether it is known what each loss reaches, and the axioms can hold."""
+    return all(map(is_followed, _losses(run))) and bool(Ownership(run).worlds())
 
 
 def _losses(run: Run) -> list[Backward]:
@@ -241,11 +245,77 @@ class Ownership:
             if self._admissible(owners := {**self.owners, **dict(zip(free, choice))}, sources)
         ]
         found = self._as_named(found)
-        if not found or len(found) > WORLDS:
-            return []
-        of = replace(self.symbols.world, search=Search.CALLED)
-        before = self._gradients_before()
-        return [replace(of, owners=owners, entered_with_gradients=before) for owners in found]
+        return [self._world(owners) for owners in found] if len(found) <= WORLDS else []
+
+    def _world(self, owners: Mapping[Key, Key | None]) -> World:
+        """A world in which networks have these owners; what losses are computed with that reach none of
+        these is not seen."""
+        first = next((e for e in self.run.events if isinstance(e, (Backward, Step))), None)
+        return replace(
+            self.symbols.world,
+            search=Search.CALLED,
+            owners=owners,
+            # An optimizer may step before anything here is differentiated.
+            entered_with_gradients=isinstance(first, Step),
+            unseen=self._unseen(owners) or {},
+        )
+
+    def world_of_losses(self) -> list[World]:
+        """The world in which optimizers own what the losses before their steps are computed with, seen or
+        not.
+
+        It is there where no other is: two optimizers of one network, say, or a loss that is an argument.
+        What a network is trained by is not known where an optimizer steps after a loss which reaches it, and
+        owns nothing of that.
+        """
+        self._by_terms(self.sources())
+        owners: dict[Key, Key | None] = dict(self.owners)
+        while True:
+            found = self._unseen(owners)
+            if found is None or not all(state.steps for state in self.optimizer):
+                return []
+            shared = {
+                key
+                for group in self.groups
+                for loss in group.losses
+                if loss.site in found
+                for key in self._networks_of(loss)
+                if owners.get(key) is not None
+            }
+            if not shared:
+                break
+            owners.update(dict.fromkeys(shared))
+        for key in self.symbols.blocks:
+            owners.setdefault(key, None)
+        return [self._world(owners)] if found else []
+
+    def _unseen(self, owners: Mapping[Key, Key | None]) -> dict[ast.AST, set[Key]] | None:
+        """By the place of a loss: the optimizers that step after it, and own nothing that it is seen to
+        reach.
+
+        None where several losses come before the steps of several optimizers: for whom each is, is not known.
+        """
+        found: dict[ast.AST, set[Key]] = {}
+        for group in self.groups:
+            places = {loss.site for loss in group.losses}
+            for loss in group.losses:
+                lacking = [state for state in group.stepping if self._owns_nothing_of(state, loss, owners)]
+                if lacking and len(places) > 1 and len(group.stepping) > 1:
+                    return None
+                for state in lacking:
+                    found.setdefault(loss.site, set()).add(self.optimizer.get(state, state.created))
+        return found
+
+    def _owns_nothing_of(
+        self, state: OptimizerState, loss: Backward, owners: Mapping[Key, Key | None]
+    ) -> bool:
+        """Whether an optimizer is not seen to own anything that a loss reaches, although it may."""
+        if loss.failure is not None or loss.error_expected:
+            return False
+        optimizer = self.optimizer.get(state)
+        if optimizer is None:
+            return loss.graph_unknown and state.in_view and bool(state.owned())
+        return all(owners.get(key) != optimizer for key in self._networks_of(loss))
 
     def _as_named(self, found: list[dict[Key, Key | None]]) -> list[dict[Key, Key | None]]:
         """Those of some worlds in which most optimizers are named for the networks that they own.
@@ -278,10 +348,33 @@ class Ownership:
             always = [key for key, count in networks.items() if count == len(worlds)]
             listed = " and ".join(f"`{names[key]}`" for key in always or networks)
             parts.append(f"`{names[owner]}` updates {'' if always else 'at least one of '}{listed}")
+        parts += self._text_of_losses(worlds)
         elsewhere = [key for key in self.symbols.blocks if all(key not in owners for owners in by_world)]
         if elsewhere and not parts:
             parts.append(" and ".join(f"`{names[key]}`" for key in elsewhere) + " can be trained")
-        return ", and ".join(parts)
+        return ", and ".join(dict.fromkeys(parts))
+
+    def _text_of_losses(self, worlds: list[World]) -> Iterator[str]:
+        """What is assumed of losses that reach nothing which is seen."""
+        stepped = {self.optimizer.get(state, state.created): state.steps for state in self._stepping()}
+        losses: dict[Key, dict[str, None]] = {}
+        for loss in _losses(self.run):
+            for world in worlds[:1]:
+                for key in world.unseen.get(loss.site, ()):
+                    losses.setdefault(key, {}).update(dict.fromkeys(map(ast.unparse, loss.receivers)))
+        for key, written in losses.items():
+            called = stepped[key][0].site
+            name = self.symbols.names.get(key) or ast.unparse(
+                called.func.value
+                if isinstance(called, ast.Call) and isinstance(called.func, ast.Attribute)
+                else called
+            )
+            listed = " and ".join(f"`{loss}`" for loss in written)
+            yield f"`{name}` updates something that {listed} {'is' if len(written) == 1 else 'are'} computed with"
+
+    def _stepping(self) -> Iterator[OptimizerState]:
+        for group in self.groups:
+            yield from group.stepping
 
     def sources(self) -> list[tuple[_Group, list[frozenset[Key]]]]:
         """By group: the networks that each term of its losses is computed with."""
@@ -295,6 +388,9 @@ class Ownership:
                 terms += [self._networks_in(node) for node in nodes]
             found.append((group, [term for term in terms if term]))
         return found
+
+    def _networks_of(self, loss: Backward) -> frozenset[Key]:
+        return frozenset[Key]().union(*map(self._networks_in, loss.roots))
 
     def _networks_in(self, node: Node) -> frozenset[Key]:
         leaves = {leaf for reached in reachable_nodes([(node, True)]) for leaf, _, _ in reached.leaves}
@@ -354,11 +450,6 @@ class Ownership:
             for optimizer in stepping:
                 reached.setdefault(optimizer, set()).update(key for term in terms for key in term)
         return all(any(owners.get(key) == one for key in keys) for one, keys in reached.items() if keys)
-
-    def _gradients_before(self) -> frozenset[Key]:
-        """The networks that an optimizer may step on before anything here is differentiated."""
-        first = next((e for e in self.run.events if isinstance(e, (Backward, Step))), None)
-        return frozenset(self.symbols.blocks) if isinstance(first, Step) else frozenset()
 
 
 NEUTRAL = frozenset(

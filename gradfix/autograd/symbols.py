@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -55,8 +55,11 @@ class World:
     """How far networks are looked for."""
     names: Mapping[Key, str] = field(default_factory=dict)
     """What people call the symbols."""
-    entered_with_gradients: frozenset[Key] = frozenset()
-    """The networks that may have gradients when the entry point is called."""
+    entered_with_gradients: bool = False
+    """Whether what optimizers own may have gradients when the entry point is called."""
+    unseen: Mapping[ast.AST, Collection[Key]] = field(default_factory=dict)
+    """By the place of a backward: the optimizers that own something which its loss is computed with, although
+    no network is seen that could be that. One that the file makes is known by the place where it is made."""
 
 
 class Given(enum.Enum):
@@ -178,6 +181,24 @@ class Symbols:
             self.states[key] = made
         return self.states[key]
 
+    def unseen_parameters(self, site: ast.AST) -> list[tuple[Leaf, bool]]:
+        """What the loss of a backward is computed with, although that is not seen, each with whether that is
+        certain."""
+        found: list[tuple[Leaf, bool]] = []
+        for key in self.world.unseen.get(site, ()):
+            state = self.states.get(key)
+            if state is None:
+                made = [one.state for one in self.optimizers if one.state.created is key]
+                found += [(leaf, True) for leaf in made[0].owned()] if len(made) == 1 else []
+                continue
+            if state.unseen is None:
+                state.unseen = Leaf(self.names[key], True)
+                state.unseen.assumed = True
+                state.unseen.unknown_grad = self.world.entered_with_gradients
+                state.leaves.append(state.unseen)
+            found += [(leaf, leaf is state.unseen) for leaf in state.owned()]
+        return found
+
     def _give_block(self, value: Unknown, key: Key) -> None:
         known = self.blocks.get(key)
         if known is not None:
@@ -193,7 +214,7 @@ class Symbols:
             self.state(owner).leaves.append(block)
         elif key in owners:
             block.requires = None
-        block.unknown_grad = key in self.world.entered_with_gradients
+        block.unknown_grad = self.world.entered_with_gradients
 
     def note(self, serial: int, value: Value, call: Call, method: str, result: Value) -> None:
         """Note a use, as evidence of a role: a call of ``value``, or of its ``method``."""
