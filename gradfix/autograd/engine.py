@@ -119,13 +119,19 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
 
 def _computed_unseen(run: Run, site: ast.AST, roots: list[Value]) -> list[tuple[Node, bool]]:
     """Where the graph of a loss begins that is computed with what is not seen, in a world that says so."""
-    leaves = run.symbols.unseen_parameters(site) if run.symbols is not None else []
+    if run.symbols is None or site not in run.symbols.world.unseen:
+        return []
+    graphs = [
+        (tensor.node, True) for value in roots for tensor in tensors_in(value) if tensor.node is not None
+    ]
+    seen = {leaf for node in reachable_nodes(graphs) for leaf, _, _ in node.leaves}
+    leaves = run.symbols.unseen_parameters(site, seen)
     if not leaves:
         return []
     node = run.node("loss", site)
     node.raises_when_freed, node.opaque = True, True
     node.leaves = tuple((leaf, sure, None) for leaf, sure in leaves)
-    graphless = [r for r in roots if isinstance(r, (Unknown, Tensor)) and r.node is None]
+    graphless = [r for r in roots if isinstance(r, (Unknown, Tensor)) and r.node is None and r.leaf is None]
     for value in graphless:
         value.node, value.requires = node, True
     return [] if graphless else [(node, True)]

@@ -556,8 +556,8 @@ class OptimizerState:
         self.groups_known = True
         """False: it may own parameters that the model does not see."""
         self.unseen: Leaf | None = None
-        """What is taken to be among what it owns, as losses before its steps are computed with it, although it
-        is not seen."""
+        """What it is taken to own, although that is not seen, since losses before its steps are computed with
+        it."""
         self.escaped = False
         """It has escaped to unknown code, which may have stepped it."""
         self.fused: Tri = False

@@ -234,9 +234,9 @@ class Ownership:
         free: dict[Key, list[Key | None]] = {}
         for group, terms in sources:
             stepping = [self.optimizer[state] for state in group.stepping if state in self.optimizer]
-            for key in dict.fromkeys(key for term in terms for key in term):
-                if key not in self.owners and not self._owned_in_sight(key):
-                    if stepping:
+            for key in self.symbols.blocks:
+                if any(key in term for term in terms) and stepping:
+                    if key not in self.owners and not self._owned_in_sight(key):
                         known = free.setdefault(key, [None])
                         known += [one for one in stepping if one not in known]
         found = [
@@ -279,7 +279,8 @@ class Ownership:
                 for group in self.groups
                 for loss in group.losses
                 if loss.site in found
-                for key in self._networks_of(loss)
+                for term in self._terms(loss)
+                for key in term
                 if owners.get(key) is not None
             }
             if not shared:
@@ -314,8 +315,10 @@ class Ownership:
             return False
         optimizer = self.optimizer.get(state)
         if optimizer is None:
-            return loss.graph_unknown and state.in_view and bool(state.owned())
-        return all(owners.get(key) != optimizer for key in self._networks_of(loss))
+            known = is_followed(loss) or not (loss.graph_unknown or loss.reached.keys() & state.owned())
+            return not known and state.in_view and bool(state.owned())
+        networks = frozenset[Key]().union(*self._terms(loss))
+        return all(owners.get(key) != optimizer for key in networks) and (loss.lost is None or bool(networks))
 
     def _as_named(self, found: list[dict[Key, Key | None]]) -> list[dict[Key, Key | None]]:
         """Those of some worlds in which most optimizers are named for the networks that they own.
@@ -335,62 +338,68 @@ class Ownership:
 
     def text(self, worlds: list[World]) -> str:
         """What the worlds have in common, for people."""
-        names = self.symbols.names
-        by_world = [world.owners or {} for world in worlds]
-        owned: dict[Key, dict[Key, int]] = {}
-        for owners in by_world:
-            for network, owner in owners.items():
-                if owner is not None:
-                    of = owned.setdefault(owner, {})
-                    of[network] = of.get(network, 0) + 1
-        parts = []
-        for owner, networks in owned.items():
-            always = [key for key, count in networks.items() if count == len(worlds)]
-            listed = " and ".join(f"`{names[key]}`" for key in always or networks)
-            parts.append(f"`{names[owner]}` updates {'' if always else 'at least one of '}{listed}")
-        parts += self._text_of_losses(worlds)
-        elsewhere = [key for key in self.symbols.blocks if all(key not in owners for owners in by_world)]
-        if elsewhere and not parts:
-            parts.append(" and ".join(f"`{names[key]}`" for key in elsewhere) + " can be trained")
+        parts: list[str] = []
+        steps = (event for event in self.run.events if isinstance(event, Step))
+        for state, step in {step.optimizer: step for step in steps}.items():
+            key = self.optimizer.get(state, state.created)
+            updated = [*self._networks_updated(key, worlds), *self._losses_served(key, worlds)]
+            if updated:
+                called = step.site.func if isinstance(step.site, ast.Call) else step.site
+                written = called.value if isinstance(called, ast.Attribute) else called
+                name = self.symbols.names.get(key) or ast.unparse(written)
+                parts.append(f"`{name}` updates {' and '.join(updated)}")
+        owned = {key for world in worlds for key in world.owners or ()}
+        elsewhere = [self.symbols.names[key] for key in self.symbols.blocks if key not in owned]
+        if worlds and elsewhere and not parts:
+            parts.append(f"{_listed(elsewhere)} can be trained")
         return ", and ".join(dict.fromkeys(parts))
 
-    def _text_of_losses(self, worlds: list[World]) -> Iterator[str]:
-        """What is assumed of losses that reach nothing which is seen."""
-        stepped = {self.optimizer.get(state, state.created): state.steps for state in self._stepping()}
-        losses: dict[Key, dict[str, None]] = {}
-        for loss in _losses(self.run):
-            for world in worlds[:1]:
-                for key in world.unseen.get(loss.site, ()):
-                    losses.setdefault(key, {}).update(dict.fromkeys(map(ast.unparse, loss.receivers)))
-        for key, written in losses.items():
-            called = stepped[key][0].site
-            name = self.symbols.names.get(key) or ast.unparse(
-                called.func.value
-                if isinstance(called, ast.Call) and isinstance(called.func, ast.Attribute)
-                else called
-            )
-            listed = " and ".join(f"`{loss}`" for loss in written)
-            yield f"`{name}` updates something that {listed} {'is' if len(written) == 1 else 'are'} computed with"
+    def _networks_updated(self, optimizer: Key, worlds: list[World]) -> Iterator[str]:
+        """The networks that an optimizer owns in all worlds, or else in some of them."""
+        number = {
+            key: sum((world.owners or {}).get(key) == optimizer for world in worlds)
+            for key in self.symbols.blocks
+        }
+        always = [key for key, count in number.items() if count == len(worlds)]
+        some = [key for key, count in number.items() if count]
+        if some:
+            computing = {use.key for use in self.symbols.uses if self._is_loss(use)}
+            computing -= {use.key for use in self.symbols.uses if use.method in OF_NETWORKS}
+            names = [
+                f"what `{name}` computes with" if key in computing else f"`{name}`"
+                for key in always or some
+                for name in [self.symbols.names[key].removesuffix(".forward")]
+            ]
+            yield f"{'' if always else 'at least one of '}{' and '.join(names)}"
 
-    def _stepping(self) -> Iterator[OptimizerState]:
-        for group in self.groups:
-            yield from group.stepping
+    def _is_loss(self, use: Use) -> bool:
+        """Whether a call has computed a loss, or one of its terms: what is called may be no network."""
+        return not use.method and any(use.result in terms_of(loss) for loss in _losses(self.run))
+
+    def _losses_served(self, optimizer: Key, worlds: list[World]) -> Iterator[str]:
+        """The losses that an optimizer is there for, although they are not seen to reach what it owns."""
+        losses = [
+            ast.unparse(loss)
+            for event in _losses(self.run)
+            if any(optimizer in world.unseen.get(event.site, ()) for world in worlds)
+            for loss in event.receivers
+        ]
+        if losses:
+            are = "is" if len(set(losses)) == 1 else "are"
+            yield f"something that {_listed(losses)} {are} computed with"
 
     def sources(self) -> list[tuple[_Group, list[frozenset[Key]]]]:
         """By group: the networks that each term of its losses is computed with."""
-        found = []
-        for group in self.groups:
-            terms = []
-            for loss in group.losses:
-                nodes = list(terms_of(loss)) or loss.roots
-                if loss.lost is not None and isinstance(loss.lost.graph, Node):
-                    nodes = [*nodes, loss.lost.graph]
-                terms += [self._networks_in(node) for node in nodes]
-            found.append((group, [term for term in terms if term]))
-        return found
+        return [
+            (group, [term for loss in group.losses for term in self._terms(loss) if term])
+            for group in self.groups
+        ]
 
-    def _networks_of(self, loss: Backward) -> frozenset[Key]:
-        return frozenset[Key]().union(*map(self._networks_in, loss.roots))
+    def _terms(self, loss: Backward) -> list[frozenset[Key]]:
+        nodes = list(terms_of(loss)) or loss.roots
+        if loss.lost is not None and isinstance(loss.lost.graph, Node):
+            nodes = [*nodes, loss.lost.graph]
+        return [self._networks_in(node) for node in nodes]
 
     def _networks_in(self, node: Node) -> frozenset[Key]:
         leaves = {leaf for reached in reachable_nodes([(node, True)]) for leaf, _, _ in reached.leaves}
@@ -457,6 +466,10 @@ NEUTRAL = frozenset(
     module""".split()
 )
 """Words of names that do not tell one network, or one optimizer, from the others."""
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(f"`{name}`" for name in dict.fromkeys(names))
 
 
 def _alike(network: str, optimizer: str) -> int:

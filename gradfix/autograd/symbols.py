@@ -181,15 +181,16 @@ class Symbols:
             self.states[key] = made
         return self.states[key]
 
-    def unseen_parameters(self, site: ast.AST) -> list[tuple[Leaf, bool]]:
-        """What the loss of a backward is computed with, although that is not seen, each with whether that is
-        certain."""
+    def unseen_parameters(self, site: ast.AST, seen: Collection[Leaf]) -> list[tuple[Leaf, bool]]:
+        """What the loss of a backward is computed with, although no certain way to it is ``seen``, each with
+        whether that is certain."""
         found: list[tuple[Leaf, bool]] = []
         for key in self.world.unseen.get(site, ()):
             state = self.states.get(key)
             if state is None:
                 made = [one.state for one in self.optimizers if one.state.created is key]
-                found += [(leaf, True) for leaf in made[0].owned()] if len(made) == 1 else []
+                owned = made[0].owned() if len(made) == 1 else []
+                found += [(leaf, True) for leaf in [one for one in owned if one in seen] or owned]
                 continue
             if state.unseen is None:
                 state.unseen = Leaf(self.names[key], True)
