@@ -344,10 +344,9 @@ class Ownership:
             key = self.optimizer.get(state, state.created)
             updated = [*self._networks_updated(key, worlds), *self._losses_served(key, worlds)]
             if updated:
-                called = step.site.func if isinstance(step.site, ast.Call) else step.site
-                written = called.value if isinstance(called, ast.Attribute) else called
-                name = self.symbols.names.get(key) or ast.unparse(written)
-                parts.append(f"`{name}` updates {' and '.join(updated)}")
+                parts.append(
+                    f"`{_stepped(step) or self.symbols.names.get(key)}` updates {' and '.join(updated)}"
+                )
         owned = {key for world in worlds for key in world.owners or ()}
         elsewhere = [self.symbols.names[key] for key in self.symbols.blocks if key not in owned]
         if worlds and elsewhere and not parts:
@@ -466,6 +465,17 @@ NEUTRAL = frozenset(
     module""".split()
 )
 """Words of names that do not tell one network, or one optimizer, from the others."""
+
+
+def _stepped(step: Step) -> str:
+    """What is written for the optimizer that steps: ``opt.step()``, ``scaler.step(opt)``."""
+    match step.site:
+        case ast.Call(ast.Attribute(), [optimizer]) if step.scaler is not None:
+            return ast.unparse(optimizer)
+        case ast.Call(ast.Attribute(optimizer)):
+            return ast.unparse(optimizer)
+        case _:
+            return ""
 
 
 def _listed(names: Iterable[str]) -> str:
