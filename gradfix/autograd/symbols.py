@@ -186,12 +186,12 @@ class Symbols:
         whether that is certain."""
         found: list[tuple[Leaf, bool]] = []
         for key in self.world.unseen.get(site, ()):
-            state = self.states.get(key)
-            if state is None:
+            if self.world.roles.get(key) is not Role.OPTIMIZER:
                 made = [one.state for one in self.optimizers if one.state.created is key]
                 owned = made[0].owned() if len(made) == 1 else []
                 found += [(leaf, True) for leaf in [one for one in owned if one in seen] or owned]
                 continue
+            state = self.state(key)
             if state.unseen is None:
                 state.unseen = Leaf(self.names[key], True)
                 state.unseen.assumed = True
