@@ -234,9 +234,10 @@ class Ownership:
         free: dict[Key, list[Key | None]] = {}
         for group, terms in sources:
             stepping = [self.optimizer[state] for state in group.stepping if state in self.optimizer]
-            for key in self.symbols.blocks:
-                if any(key in term for term in terms) and stepping:
-                    if key not in self.owners and not self._owned_in_sight(key):
+            reached = frozenset[Key]().union(*terms)
+            for key in filter(reached.__contains__, self.symbols.blocks):
+                if key not in self.owners and not self._owned_in_sight(key):
+                    if stepping:
                         known = free.setdefault(key, [None])
                         known += [one for one in stepping if one not in known]
         found = [
@@ -317,6 +318,8 @@ class Ownership:
         if optimizer is None:
             known = is_followed(loss) or not (loss.graph_unknown or loss.reached.keys() & state.owned())
             return not known and state.in_view and bool(state.owned())
+        if not loss.reached.keys().isdisjoint(state.owned()):
+            return False
         networks = frozenset[Key]().union(*self._terms(loss))
         return all(owners.get(key) != optimizer for key in networks) and (loss.lost is None or bool(networks))
 
@@ -343,14 +346,21 @@ class Ownership:
         for state, step in {step.optimizer: step for step in steps}.items():
             key = self.optimizer.get(state, state.created)
             updated = [*self._networks_updated(key, worlds), *self._losses_served(key, worlds)]
+            if not updated and key in self.symbols.states and state.leaves:
+                updated = ["the network that it is made of"]
             if updated:
                 parts.append(
                     f"`{_stepped(step) or self.symbols.names.get(key)}` updates {' and '.join(updated)}"
                 )
+        names = self.symbols.names
+        parts += [f"`{names[key]}` steps the optimizer that it is made of" for key in self.symbols.wrappers]
+        parts += [f"`{function}` returns what it is handed" for function in self.symbols.handed_back]
         owned = {key for world in worlds for key in world.owners or ()}
-        elsewhere = [self.symbols.names[key] for key in self.symbols.blocks if key not in owned]
+        elsewhere = [names[key] for key in self.symbols.blocks if key not in owned]
         if worlds and elsewhere and not parts:
             parts.append(f"{_listed(elsewhere)} can be trained")
+        if not parts:
+            parts = [f"`{names[key]}` is an optimizer" for key in self.symbols.states]
         return ", and ".join(dict.fromkeys(parts))
 
     def _networks_updated(self, optimizer: Key, worlds: list[World]) -> Iterator[str]:

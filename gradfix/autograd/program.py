@@ -486,7 +486,9 @@ def _under_assumption(program: Program) -> Iterator[Program]:
         explored = entry.explore_in(world=first)
         explored.owner, explored.covered_by_others = entry.owner, followed
         explored.runs += [_main_run(entry.explore_in, world) for world in others]
-        explained = [set(_followed(run)) for run in explored.runs if run.scenario.main]
+        explained = [set(_followed(run)) for run in explored.runs if not run.scenario.other]
+        if not others:
+            explained = [set().union(*map(_followed, explored.runs))]
         if set.intersection(*explained) - followed:
             found = Program(program.tree, program.text, program.path)
             found.assumption = assumption.text

@@ -214,6 +214,18 @@ class NumberCondition(Unknown):
         self.term = term
 
 
+class Recurring(Unknown):
+    """What is decided every n-th time: ``i % n``, and ``i % n == 0``, with an ``n`` that is not known."""
+
+    __slots__ = ("then",)
+
+    def __init__(self, then: bool) -> None:
+        super().__init__("value")
+        self.graphless = True
+        self.then = then
+        """Its truth at those times."""
+
+
 class NumberAnswer(Const):
     """The answer to a ``test`` of the iteration number, in an iteration whose number leaves no choice."""
 

@@ -25,6 +25,7 @@ from gradfix.autograd.values import (
     NumberAnswer,
     NumberCondition,
     Optimizer,
+    Recurring,
     Sequence,
     Unknown,
     Value,
@@ -65,6 +66,9 @@ def decide(
             if not held and site is not None and _matters(run, site):
                 run.decided_by_number += 1
             return held
+    if isinstance(value, Recurring) and default is not value.then and not _keeps_window_open(run, site):
+        default = value.then
+        run.closing.add(site)
     run.left_open += 1
     if site is None and value_in_iteration(value) is (not default_for(run, default)):
         # The loop is left in this iteration: there is no later one.
@@ -77,6 +81,12 @@ def decide(
         # Of what only prints, every hundredth time say, nothing is to be concluded.
         passed.learn(value.term, answer)  # type: ignore[attr-defined]
     return answer
+
+
+def _keeps_window_open(run: Run, site: ast.AST | None) -> bool:
+    """Whether this run tries what holds while a window of micro-batches, closed by default, is open."""
+    first = run.scenario.main_run
+    return site in run.scenario.flipped and first is not None and site in first.closing
 
 
 def _matters(run: Run, site: ast.AST) -> bool:
@@ -190,7 +200,8 @@ def _choose_openly(
             if run.options_read:
                 held = run.path_condition[key] is not negated
                 _note_options(run, site, test, value, frame, held)
-            if site in run.scenario.flipped and key not in run.reversed:
+            flipped = site in run.scenario.flipped and not _keeps_window_open(run, site)
+            if flipped and key not in run.reversed:
                 keep_answer(run, test, frame, run.path_condition[key] is negated)
         return run.path_condition[key] is not negated
     if key is not None and key[0] == "Eq" and key[1] in run.equals:
@@ -222,7 +233,7 @@ def _choose_openly(
             _note_options(run, site, test, value, frame, answer)
         if isinstance(site, ast.IfExp) and key is not None:
             run.picked[key] = site
-        if site in run.scenario.flipped:
+        if site in run.scenario.flipped and not _keeps_window_open(run, site):
             answer = not answer
             if among:
                 assert key is not None
