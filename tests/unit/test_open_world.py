@@ -389,6 +389,16 @@ RIGHT = {
                 self.losses.gen(x).backward()
                 self.opt_g.step()
         """,
+    "an evaluation that is out of sight": """
+        def train(model, opt, evaluate, loader):
+            for i, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+                if i % 100 == 0:
+                    evaluate(i, model)
+        """,
     "a network that nothing here trains beside an unseen one": """
         from elsewhere import Encoder, compute
 

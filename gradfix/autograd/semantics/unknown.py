@@ -142,6 +142,8 @@ def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
         havoc(run, call.values, call.site, preparing=prepares(run, value.label))
     else:
         _havoc_owners(run, call)
+    if call.discarded and run.symbols is not None:
+        return Unknown(value.label)  # Whether it computes anything with a network is its own business.
     result = unknown(run, call.args, call.keywords, call.site, value.label or "call")
     held = run.symbols.held_by(value) if run.symbols is not None else []
     if held and isinstance(result, Unknown) and not call.discarded:
