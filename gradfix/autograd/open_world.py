@@ -252,13 +252,17 @@ class Ownership:
         """A world in which networks have these owners; what losses are computed with that reach none of
         these is not seen."""
         first = next((e for e in self.run.events if isinstance(e, (Backward, Step))), None)
+        unseen = self._unseen(owners) or {}
+        # It may be what the optimizer owns.
+        served = (loss for loss in _losses(self.run) if loss.site in unseen)
+        reached = {key for loss in served for term in self._terms(loss) for key in term}
         return replace(
             self.symbols.world,
             search=Search.CALLED,
-            owners=owners,
+            owners={**dict.fromkeys(reached), **owners},
             # An optimizer may step before anything here is differentiated.
             entered_with_gradients=isinstance(first, Step),
-            unseen=self._unseen(owners) or {},
+            unseen=unseen,
         )
 
     def world_of_losses(self) -> list[World]:
@@ -316,8 +320,14 @@ class Ownership:
             return False
         optimizer = self.optimizer.get(state)
         if optimizer is None:
-            known = is_followed(loss) or not (loss.graph_unknown or loss.reached.keys() & state.owned())
-            return not known and state.in_view and bool(state.owned())
+            owned = state.owned()
+            reaches = not loss.reached.keys().isdisjoint(owned)
+            if is_followed(loss):
+                # Of what it is made of some may not be seen: an object that holds the network, say.
+                lacking = not reaches and all(leaf.requires is None for leaf in owned)
+            else:
+                lacking = reaches or loss.graph_unknown
+            return lacking and state.in_view and bool(owned)
         if not loss.reached.keys().isdisjoint(state.owned()):
             return False
         networks = frozenset[Key]().union(*self._terms(loss))

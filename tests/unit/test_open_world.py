@@ -389,15 +389,22 @@ RIGHT = {
                 self.losses.gen(x).backward()
                 self.opt_g.step()
         """,
-    "an evaluation that is out of sight": """
-        def train(model, opt, evaluate, loader):
-            for i, (x, y) in enumerate(loader):
-                loss = F.mse_loss(model(x), y)
-                opt.zero_grad()
-                loss.backward()
-                opt.step()
-                if i % 100 == 0:
-                    evaluate(i, model)
+    "an object that holds its network, and evaluates out of sight": """
+        class Trainer(nn.Module):
+            def __init__(self, sample, model, evaluate):
+                super().__init__()
+                self.sample, self.model, self.evaluate = sample, model, evaluate
+
+            def train(self, number):
+                opt = torch.optim.Adam(self.parameters())
+                for i in range(number):
+                    opt.zero_grad()
+                    task = self.sample()
+                    loss = task.compare(self.model.predict(task.x), task.y)
+                    loss.backward()
+                    opt.step()
+                    if i % 100 == 0:
+                        self.evaluate(i, self.model)
         """,
     "a network that nothing here trains beside an unseen one": """
         from elsewhere import Encoder, compute
