@@ -427,6 +427,30 @@ def test_nothing_is_said_of_what_some_caller_makes_right(name: str, options: Opt
 
 
 WRONG = {
+    "a generator's loss that is cut off by a detach": (
+        "step-without-gradients",
+        """
+        from networks import generator, discriminator
+        class Trainer:
+            def __init__(self, rate):
+                self.gen, self.disc = generator(rate), discriminator(rate)
+                self.opt_g = torch.optim.Adam(self.gen.parameters(), rate)
+                self.opt_d = torch.optim.Adam(self.disc.parameters(), rate)
+            def step(self, real, noise):
+                fake = self.gen(noise)
+                loss_d = (self.disc(fake.detach()) - self.disc(real)).mean()
+                self.opt_d.zero_grad()
+                loss_d.backward()
+                self.opt_d.step()
+                loss_g = -self.disc(fake.detach()).mean()
+                self.opt_g.zero_grad()
+                loss_g.backward()
+                self.opt_g.step()
+            def train(self, loader):
+                for real, noise in loader:
+                    self.step(real, noise)
+        """,
+    ),
     "micro-batches that wait to be synchronized": (
         "missing-zero-grad",
         """
