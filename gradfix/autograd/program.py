@@ -1251,10 +1251,15 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance) -> None:
     inside = {node for c in cls.order() for node in walk(c.node)} if private else set()
     cleared = {leaf for e in run.events if isinstance(e, ZeroGrad) for leaf in e.leaves}
     made = [o.state for o in run.optimizers if o.state.groups_known and o.state.created in inside]
+    unseen = {key for keys in run.symbols.world.unseen.values() for key in keys} if run.symbols else ()
     tidy = any(o.steps and _handed_in(o) and cleared.issuperset(o.owned()) for o in made)
     for optimizer in run.optimizers:
         state = optimizer.state
-        if state in made and (tidy or not _handed_in(state) or _trains_by_itself(run, state)):
+        if (
+            state in made
+            and state.created not in unseen
+            and (tidy or not _handed_in(state) or _trains_by_itself(run, state))
+        ):
             continue
         for leaf in state.owned():
             leaf.unknown_grad = True
