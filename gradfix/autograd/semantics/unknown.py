@@ -120,8 +120,12 @@ def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
     """Call something unknown: a network if it is known to be one, else a function that may do anything."""
     if value.leaf is not None:
         return _call_unknown_module(run, value, value.leaf, call)
-    if value.owner is not None and any(
-        operands_of(v, e) or isinstance(v, (Tensor, Unknown)) for v, e in call.args
+    # Whether a function that is called for no result computes anything is its own business, in a world.
+    for_nothing = call.discarded and run.symbols is not None
+    if (
+        value.owner is not None
+        and not for_nothing
+        and any(operands_of(v, e) or isinstance(v, (Tensor, Unknown)) for v, e in call.args)
     ):
         # A part of a network that could not be followed: it may have parameters of its own.
         owner = value.owner
@@ -142,6 +146,8 @@ def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
         havoc(run, call.values, call.site, preparing=prepares(run, value.label))
     else:
         _havoc_owners(run, call)
+    if for_nothing:
+        return Unknown(value.label)
     result = unknown(run, call.args, call.keywords, call.site, value.label or "call")
     held = run.symbols.held_by(value) if run.symbols is not None else []
     if held and isinstance(result, Unknown) and not call.discarded:
