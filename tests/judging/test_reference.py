@@ -111,6 +111,24 @@ for game in range(5):
     loss.backward()
     opt.step()
 """
+SWAPPED = """
+forger = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 4))
+expert = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+opt_f = torch.optim.Adam(forger.parameters(), lr=0.01)
+opt_e = torch.optim.Adam(expert.parameters(), lr=0.01)
+one, zero = torch.ones(6, 1), torch.zeros(6, 1)
+for _ in range(5):
+    painted = forger(torch.randn(6, 3))
+    doubt = F.binary_cross_entropy_with_logits(expert(torch.randn(6, 4)), one)
+    doubt = doubt + F.binary_cross_entropy_with_logits(expert(painted), zero)
+    opt_e.zero_grad()
+    doubt.backward()
+    opt_f.step()
+    praise = F.binary_cross_entropy_with_logits(expert(painted), one)
+    opt_f.zero_grad()
+    praise.backward()
+    opt_f.step()
+"""
 CLEARED = ("    doubt.backward()\n", "    opt_e.zero_grad()\n    doubt.backward()\n")
 CUT = ("expert(painted), zero", "expert(painted.detach()), zero")
 NO_STATE = ("    level = cell(seen, level)\n", "    level = cell(seen, torch.zeros(3, 5))\n")
@@ -179,6 +197,13 @@ def test_a_right_repair_is_accepted(name: str, original: Original, tmp_path: Pat
 def test_a_wrong_repair_is_refuted(name: str, original: Original, tmp_path: Path) -> None:
     text, edits = WRONG[name]
     assert "refuted" in outcomes(original(HEAD + text), text, edits, tmp_path)
+
+
+def test_nothing_is_accepted_while_an_optimizer_that_should_step_never_does(
+    original: Original, tmp_path: Path
+) -> None:
+    again = (("    praise =", "    painted = forger(torch.randn(6, 3))\n    praise ="),)
+    assert "accepted" not in outcomes(original(HEAD + SWAPPED), SWAPPED, again, tmp_path)
 
 
 def test_a_buffer_that_is_emptied_beside_one_that_is_not_is_not_accepted(

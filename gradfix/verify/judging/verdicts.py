@@ -79,6 +79,8 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
     models, undecided = _measures(trial, mistakes, repairs)
     accepted: dict[int, str] = {}
     refusals: list[Apart] = []
+    # What trains otherwise than programs that break the rule themselves may be right.
+    faulty = all(not one.ruled and _breach(trial.repaired(one, trial.seeds[0])) for one in models)
     for repair in models:
         if repair.fixed <= accepted.keys():
             continue
@@ -86,7 +88,7 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
         if found.apart is not None:
             # What a sum is divided by, or measured by, may rightly be another when it does not go on growing.
             grows = repair.ruled and any(mistakes[number].carried for number in repair.fixed)
-            refusals.append(replace(found.apart, known=found.apart.known and not grows))
+            refusals.append(replace(found.apart, known=found.apart.known and not (grows or faulty)))
             continue
         for number in repair.fixed:
             accepted.setdefault(number, f"{found.manner} of the original {repair.how}")
@@ -107,10 +109,15 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
     if accepted:
         missed = trial.missed()
         stopped = _stopped(trial, trial.seeds) or (Verdict("not run", missed) if missed else None)
-    if len(accepted) == len(mistakes) and not any(one.still_there for one in mistakes):
-        stopped = stopped or _breach(trial.judged(trial.seeds[0]))
+    breach = _breach(trial.judged(trial.seeds[0])) if accepted and stopped is None else None
+    if breach is not None and len(accepted) == len(mistakes) and not any(one.still_there for one in mistakes):
+        stopped = breach
     if stopped is not None:
         return [stopped for _ in mistakes]
+    if breach is not None:
+        # Who knows whether one mistake is mended by a program in which another one shows?
+        refusals = [Apart(breach.reason, known=False)]
+        accepted.clear()
     return [
         _verdict(
             number,
@@ -207,7 +214,7 @@ def _measures(
 
 
 def _breach(run: Recording) -> Verdict | None:
-    """The verdict on a version in which no known mistake is left, and which breaks the rule in the open."""
+    """The verdict on a version that breaks the rule in the open, if no mistake is known that says so."""
     stepped = {tensor for one in run.optimizers if run.steps_of(one.index) for tensor in one.tensors}
     for optimizer in run.optimizers:
         steps, who = run.steps_of(optimizer.index), optimizer.name
