@@ -208,6 +208,10 @@ class _Group:
     stepping: dict[OptimizerState, None] = field(default_factory=dict)
 
 
+_Sources = list[tuple[_Group, list[frozenset[Key]]]]
+"""By group of losses: the networks that each of their terms is computed with."""
+
+
 class Ownership:
     """Which optimizer may own which network, as far as a run tells in which every network is trainable."""
 
@@ -232,7 +236,18 @@ class Ownership:
             return []
         sources = self.sources()
         self._made_of_networks()
+        made = dict(self.owners)
         self._by_terms(sources)
+        found = self._admitted(sources)
+        if not found:
+            # Whoever owns what, some term trains nobody: that is for a codemod to tell.
+            self.owners = made
+            found = self._admitted(sources, every_term=False)
+        found = self._as_named(found)
+        return [self._world(owners) for owners in found] if len(found) <= WORLDS else []
+
+    def _admitted(self, sources: _Sources, every_term: bool = True) -> list[dict[Key, Key | None]]:
+        """The admissible ways to give an owner to each network that has none, or to leave it without."""
         free: dict[Key, list[Key | None]] = {}
         for group, terms in sources:
             stepping = [self.optimizer[state] for state in group.stepping if state in self.optimizer]
@@ -242,13 +257,11 @@ class Ownership:
                     if stepping:
                         known = free.setdefault(key, [None])
                         known += [one for one in stepping if one not in known]
-        found = [
+        return [
             owners
             for choice in itertools.islice(itertools.product(*free.values()), 4096)
-            if self._admissible(owners := {**self.owners, **dict(zip(free, choice))}, sources)
+            if self._admissible(owners := {**self.owners, **dict(zip(free, choice))}, sources, every_term)
         ]
-        found = self._as_named(found)
-        return [self._world(owners) for owners in found] if len(found) <= WORLDS else []
 
     def _world(self, owners: Mapping[Key, Key | None]) -> World:
         """A world in which networks have these owners; what losses are computed with that reach none of
@@ -409,7 +422,7 @@ class Ownership:
             are = "is" if len(set(losses)) == 1 else "are"
             yield f"something that {_listed(losses)} {are} computed with"
 
-    def sources(self) -> list[tuple[_Group, list[frozenset[Key]]]]:
+    def sources(self) -> _Sources:
         """By group: the networks that each term of its losses is computed with."""
         return [
             (group, [term for loss in group.losses for term in self._terms(loss) if term])
@@ -441,7 +454,7 @@ class Ownership:
                 if network in self.symbols.blocks:
                     self.owners[network] = key
 
-    def _by_terms(self, sources: list[tuple[_Group, list[frozenset[Key]]]]) -> None:
+    def _by_terms(self, sources: _Sources) -> None:
         """Give a network the optimizer that steps after a term which is there for that network alone."""
         changed = True
         while changed:
@@ -466,15 +479,15 @@ class Ownership:
         return any(self.owners.get(key) == self.optimizer.get(state) for key in networks)
 
     def _admissible(
-        self, owners: Mapping[Key, Key | None], sources: list[tuple[_Group, list[frozenset[Key]]]]
+        self, owners: Mapping[Key, Key | None], sources: _Sources, every_term: bool = True
     ) -> bool:
-        """Whether every optimizer owns something that a loss before its steps reaches, and every term trains
-        something."""
+        """Whether every optimizer owns something that a loss before its steps reaches, and, if it is asked
+        of ``every_term``, each of them trains something."""
         reached: dict[Key, set[Key]] = {}
         for group, terms in sources:
             stepping = {self.optimizer[state] for state in group.stepping if state in self.optimizer}
             known = len(stepping) < len(group.stepping)
-            for term in terms:
+            for term in terms if every_term else ():
                 if stepping and not known and stepping.isdisjoint(owners.get(key) for key in term):
                     return False
             for optimizer in stepping:
