@@ -226,6 +226,8 @@ class Ownership:
         self.groups = list(_groups(run))
         self.owners: dict[Key, Key] = {}
         """What follows from the axioms alone."""
+        self.idle: set[Key] = set()
+        """Optimizers that are taken to own a network which no loss reaches."""
 
     def worlds(self) -> list[World]:
         """The worlds that the axioms admit; none if there are too many, or none.
@@ -242,12 +244,17 @@ class Ownership:
         if not found:
             # Whoever owns what, some term trains nobody: that is for a codemod to tell.
             self.owners = made
-            found = self._admitted(sources, every_term=False)
+            found = self._admitted(sources, every_term=False) or self._by_elimination(sources)
         found = self._as_named(found)
         return [self._world(owners) for owners in found] if len(found) <= WORLDS else []
 
-    def _admitted(self, sources: _Sources, every_term: bool = True) -> list[dict[Key, Key | None]]:
-        """The admissible ways to give an owner to each network that has none, or to leave it without."""
+    def _admitted(
+        self, sources: _Sources, every_term: bool = True, idle: Key | None = None
+    ) -> list[dict[Key, Key | None]]:
+        """The admissible ways to give an owner to each network that has none, or to leave it without.
+
+        What is ``idle`` owns none of them.
+        """
         free: dict[Key, list[Key | None]] = {}
         for group, terms in sources:
             stepping = [self.optimizer[state] for state in group.stepping if state in self.optimizer]
@@ -260,7 +267,10 @@ class Ownership:
         return [
             owners
             for choice in itertools.islice(itertools.product(*free.values()), 4096)
-            if self._admissible(owners := {**self.owners, **dict(zip(free, choice))}, sources, every_term)
+            if idle not in choice
+            and self._admissible(
+                owners := {**self.owners, **dict(zip(free, choice))}, sources, every_term, idle
+            )
         ]
 
     def _world(self, owners: Mapping[Key, Key | None]) -> World:
@@ -334,6 +344,8 @@ class Ownership:
         if loss.failure is not None or loss.error_expected:
             return False
         optimizer = self.optimizer.get(state)
+        if optimizer in self.idle:
+            return False
         if optimizer is None:
             owned = state.owned()
             reaches = not loss.reached.keys().isdisjoint(owned)
@@ -478,11 +490,25 @@ class Ownership:
         """Whether an optimizer is known to own one of some networks."""
         return any(self.owners.get(key) == self.optimizer.get(state) for key in networks)
 
+    def _by_elimination(self, sources: _Sources) -> list[dict[Key, Key | None]]:
+        """The worlds in which an optimizer owns the one network that no loss reaches: all it computes is
+        detached."""
+        reached = {key for _, terms in sources for term in terms for key in term}
+        spare = [key for key in self.symbols.blocks if key not in reached and not self._owned_in_sight(key)]
+        if len(spare) != 1 or spare[0] in self.owners:
+            return []
+        found = []
+        for idle in self.symbols.states:
+            others = self._admitted(sources, every_term=False, idle=idle)
+            found += [{**owners, spare[0]: idle} for owners in others]
+            self.idle.add(idle)
+        return found
+
     def _admissible(
-        self, owners: Mapping[Key, Key | None], sources: _Sources, every_term: bool = True
+        self, owners: Mapping[Key, Key | None], sources: _Sources, every_term: bool, idle: Key | None
     ) -> bool:
-        """Whether every optimizer owns something that a loss before its steps reaches, and, if it is asked
-        of ``every_term``, each of them trains something."""
+        """Whether every optimizer that is not ``idle`` owns something that a loss before its steps reaches,
+        and, if it is asked of ``every_term``, each of them trains something."""
         reached: dict[Key, set[Key]] = {}
         for group, terms in sources:
             stepping = {self.optimizer[state] for state in group.stepping if state in self.optimizer}
@@ -492,7 +518,11 @@ class Ownership:
                     return False
             for optimizer in stepping:
                 reached.setdefault(optimizer, set()).update(key for term in terms for key in term)
-        return all(any(owners.get(key) == one for key in keys) for one, keys in reached.items() if keys)
+        return all(
+            any(owners.get(key) == one for key in keys)
+            for one, keys in reached.items()
+            if keys and one != idle
+        )
 
 
 NEUTRAL = frozenset(
