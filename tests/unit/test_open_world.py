@@ -473,6 +473,36 @@ def test_nothing_is_said_of_what_some_caller_makes_right(name: str, options: Opt
 
 
 WRONG = {
+    "a scaler that a caller may pass": (
+        "stale-forward",
+        """
+        def train(model, opt, loader, amp=False, scaler=None):
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                opt.zero_grad()
+                if amp and scaler is not None:
+                    scaler.scale(loss).backward()
+                    scaler.step(opt)
+                    scaler.update()
+                    loss.backward()
+                else:
+                    loss.backward()
+                    opt.step()
+        """,
+    ),
+    "a network and an optimizer that a constructor has no other value for": (
+        "missing-zero-grad",
+        """
+        class Trainer:
+            def __init__(self, net=None, opt=None):
+                self.net, self.opt = net, opt
+            def train(self, loader):
+                for x, y in loader:
+                    loss = F.mse_loss(self.net(x), y)
+                    loss.backward()
+                    self.opt.step()
+        """,
+    ),
     "a generator's loss that is cut off by a detach": (
         "step-without-gradients",
         """
