@@ -425,6 +425,52 @@ RIGHT = {
                     if i % 100 == 0:
                         self.evaluate(i, self.model)
         """,
+    "a trainer that may clear after each step": """
+        def train(trainer, loader):
+            for batch in loader:
+                loss = trainer.compute(batch)
+                loss.backward()
+                trainer.optimizer.step()
+                trainer.after_step()
+        """,
+    "callbacks that are shown what holds the optimizer": """
+        def train(trainer, callbacks, loader):
+            for batch in loader:
+                loss = trainer.compute(batch)
+                loss.backward()
+                trainer.optimizer.step()
+                for callback in callbacks:
+                    callback.on_step_end(trainer)
+        """,
+    "an agent that clears all of its parts": """
+        def train(agent, loader):
+            for obs, act, adv, ret in loader:
+                values, logp = agent.evaluate(obs, act)
+                agent.reset_grad()
+                (-(logp * adv).mean()).backward()
+                agent.actor_opt.step()
+                agent.reset_grad()
+                F.mse_loss(values, ret).backward()
+                agent.critic_opt.step()
+        """,
+    "a network of an agent's that is cleared": """
+        def train(agent, loader):
+            for batch in loader:
+                agent.model.zero_grad()
+                loss = agent.compute(batch)
+                loss.backward()
+                agent.opt.step()
+        """,
+    "parameters that are cleared one by one": """
+        def train(agent, params, loader):
+            for batch in loader:
+                for p in params:
+                    if p.grad is not None:
+                        p.grad.zero_()
+                loss = agent.compute(batch)
+                loss.backward()
+                agent.opt.step()
+        """,
     "a network that nothing here trains beside an unseen one": """
         from elsewhere import Encoder, compute
 
