@@ -264,10 +264,9 @@ def zero_grad(
         # What is cleared here may be what others own, unless it is an optimizer that clears its own.
         others = [leaf for leaf in _of_external_optimizers(run) if leaf not in leaves]
         run_zero_grad(ZeroGrad(event.site, event.loops, event.serial, target), others, certain=False)
-    if not isinstance(target, Optimizer):
-        # A network that is cleared may hold what an optimizer owns and is not seen.
-        unseen = [one.state.unseen for one in run.optimizers if one.state.unseen is not None]
-        run_zero_grad(ZeroGrad(event.site, event.loops, event.serial, target), unseen, certain=False)
+    if run.symbols is not None and not isinstance(target, Optimizer):
+        others = [leaf for leaf in run.symbols.anywhere() if leaf not in leaves]
+        run_zero_grad(ZeroGrad(event.site, event.loops, event.serial, target), others, certain=False)
     if certain:
         run.events.append(event)
 

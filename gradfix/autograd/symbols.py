@@ -107,6 +107,8 @@ class Symbols:
         self.handed_back: dict[str, None] = {}
         """The functions out of sight that are taken to return what they are handed, prepared for training."""
         self.uses: list[Use] = []
+        self.methods: set[Key] = set()
+        """What is called as methods are, of other symbols."""
         self.made_of: dict[Key, list[Value]] = {}
         """By the key of what a call returned: what the call was given."""
         self.gradients_written = False
@@ -194,6 +196,19 @@ class Symbols:
             made.leaves += self._of_known_networks(key)
             self.states[key] = made
         return self.states[key]
+
+    def optimizers_in(self, value: Value) -> Iterator[OptimizerState]:
+        """The optimizers that are parts of a symbol: whoever has it may clear what they own."""
+        key = self.keys.get(value)
+        for part, state in self.states.items() if key is not None else ():
+            if key in _wholes(part):
+                yield state
+
+    def anywhere(self) -> Iterator[Leaf]:
+        """What may belong to any network: what optimizers own unseen, and what methods compute with."""
+        yield from (state.unseen for state in self.states.values() if state.unseen is not None)
+        networks = {use.key for use in self.uses if use.method}
+        yield from (self.blocks[key] for key in self.methods - networks if key in self.blocks)
 
     def unseen_parameters(self, site: ast.AST, seen: Collection[Leaf]) -> list[tuple[Leaf, bool]]:
         """What the loss of a backward is computed with, although no certain way to it is ``seen``, each with
