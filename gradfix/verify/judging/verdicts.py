@@ -79,16 +79,19 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
     models, undecided = _measures(trial, mistakes, repairs)
     accepted: dict[int, str] = {}
     refusals: list[Apart] = []
-    # What trains otherwise than programs that break the rule themselves may be right.
+    # What trains otherwise than programs that break the rule themselves may be right. What the original's own
+    # entries tell says nothing of optimizers that own other parameters, nor of what a sum that does not go on
+    # growing is divided by.
+    pairs = zip(_owned(trial.judged(trial.seeds[0])), _owned(trial.original(trial.seeds[0])))
+    moved = any(one != other for one, other in pairs)
     faulty = all(not one.ruled and _breach(trial.repaired(one, trial.seeds[0])) for one in models)
     for repair in models:
         if repair.fixed <= accepted.keys():
             continue
         found = _compared(trial, repair)
         if found.apart is not None:
-            # What a sum is divided by, or measured by, may rightly be another when it does not go on growing.
-            grows = repair.ruled and any(mistakes[number].carried for number in repair.fixed)
-            refusals.append(replace(found.apart, known=found.apart.known and not (grows or faulty)))
+            loose = faulty or (repair.ruled and (moved or any(mistakes[n].carried for n in repair.fixed)))
+            refusals.append(replace(found.apart, known=found.apart.known and not loose))
             continue
         for number in repair.fixed:
             accepted.setdefault(number, f"{found.manner} of the original {repair.how}")
@@ -211,6 +214,11 @@ def _measures(
     if len(entries) == len(mistakes):
         return [rule], undecided
     return [*models, *([rule] if entries else [])], undecided
+
+
+def _owned(run: Recording) -> list[tuple[tuple[int, ...], ...]]:
+    """By optimizer: the shapes of the parameters that it owns."""
+    return [one.shapes for one in run.optimizers]
 
 
 def _breach(run: Recording) -> Verdict | None:
