@@ -184,6 +184,14 @@ class Symbols:
             key = key[0] if isinstance(key, tuple) else None
         return []
 
+    def may_share(self, one: Leaf, other: Leaf) -> bool:
+        """Whether two networks may have parameters in common."""
+        own = [key for key, block in self.blocks.items() if block is one or block is other]
+        if len(own) < 2 or any(key in self.methods or self.held_under(key) for key in own):
+            return True
+        families = (set(block.family()) for block in self.blocks.values() if block.children)
+        return any(one in family and other in family for family in families)
+
     def handed_over(self, args: list[Argument], keywords: Keywords) -> list[Leaf]:
         """The parameters of the networks that a function out of sight is handed: it may call them."""
         given = [value for value, _ in (*args, *keywords.values()) if isinstance(value, Unknown)]

@@ -79,6 +79,25 @@ def test_only_what_is_certain_is_reported_on_request() -> None:
 # -- axioms and preferences -------------------------------------------------------------------
 
 RIGHT = {
+    "methods of a network that a base class keeps": """
+        from base import Base
+        class Trainer(Base):
+            def __init__(self, model, rate):
+                super().__init__(model)
+                self.opt_g = torch.optim.Adam(model.generator.parameters(), rate)
+                self.opt_d = torch.optim.Adam(model.discriminator.parameters(), rate)
+            def train(self, loader):
+                for x, z in loader:
+                    fake = self.model.generate(z)
+                    loss_d = (self.model.discriminate(fake.detach()) - self.model.discriminate(x)).mean()
+                    self.opt_d.zero_grad()
+                    loss_d.backward()
+                    self.opt_d.step()
+                    loss_g = -self.model.discriminate(fake).mean()
+                    self.opt_g.zero_grad()
+                    loss_g.backward()
+                    self.opt_g.step()
+    """,
     "a network and a part of it": """
         class Trainer:
             def __init__(self, model, rate):
