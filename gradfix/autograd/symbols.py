@@ -168,6 +168,16 @@ class Symbols:
         if key is not None and networks_in(value):
             self.made_of.setdefault(key, []).append(value)
 
+    def store(self, holder: Value, value: Value) -> None:
+        """Note that something becomes an attribute of a symbol.
+
+        What has a graph a network may compute with, instead of a parameter of its own.
+        """
+        self.give(holder, value)
+        block = self.blocks.get(self.keys.get(holder))
+        if block is not None and any(tensor.node is not None for tensor in tensors_in(value)):
+            block.requires = None
+
     def held_by(self, value: Value) -> list[Leaf]:
         """The parameters of the networks that something was made of, which it may compute with.
 
