@@ -220,6 +220,15 @@ class Symbols:
         networks = {use.key for use in self.uses if use.method}
         yield from (self.blocks[key] for key in self.methods - networks if key in self.blocks)
 
+    def beside(self, method: Value) -> list[Leaf]:
+        """The networks of its object that a method may compute with that no optimizer is known to own."""
+        key = self.keys.get(method)
+        known = self.world.owners is None or key in self.world.owners
+        if known or key not in self.blocks or any(use.key == key and use.method for use in self.uses):
+            return []
+        _, whole, *_ = _wholes(key)
+        return [block for part, block in self.blocks.items() if part != key and whole in _wholes(part)]
+
     def unseen_parameters(self, site: ast.AST, seen: Collection[Leaf]) -> list[tuple[Leaf, bool]]:
         """What the loss of a backward is computed with, although no certain way to it is ``seen``, each with
         whether that is certain."""
