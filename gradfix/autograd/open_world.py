@@ -11,10 +11,11 @@ cleared is an optimizer. Which optimizer may own which network follows from axio
 - no two optimizers own the same network.
 
 What these axioms leave open is followed in every way; names choose only between worlds that train the same
-networks. Where they leave nothing, or a loss reaches no network in sight, an optimizer owns something that
-the losses before its steps are computed with, and that is not seen: a part of a network that another one
-updates, say. A mistake is reported if it is one in all of these worlds, with what they have in common as its
-assumption.
+networks. Where they leave nothing, a term may train nobody; then an optimizer may own the one network that
+no loss reaches. Where that leaves nothing either, or a loss reaches no network in sight, an optimizer owns
+something that the losses before its steps are computed with, and that is not seen: a part of a network that
+another one updates, say. A mistake is reported if it is one in all of these worlds, with what they have in
+common as its assumption.
 """
 
 from __future__ import annotations
@@ -208,6 +209,10 @@ class _Group:
     stepping: dict[OptimizerState, None] = field(default_factory=dict)
 
 
+_Sources = list[tuple[_Group, list[frozenset[Key]]]]
+"""By group of losses: the networks that each of their terms is computed with."""
+
+
 class Ownership:
     """Which optimizer may own which network, as far as a run tells in which every network is trainable."""
 
@@ -222,6 +227,8 @@ class Ownership:
         self.groups = list(_groups(run))
         self.owners: dict[Key, Key] = {}
         """What follows from the axioms alone."""
+        self.idle: set[Key] = set()
+        """Optimizers that are taken to own a network which no loss reaches."""
 
     def worlds(self) -> list[World]:
         """The worlds that the axioms admit; none if there are too many, or none.
@@ -232,7 +239,23 @@ class Ownership:
             return []
         sources = self.sources()
         self._made_of_networks()
+        made = dict(self.owners)
         self._by_terms(sources)
+        found = self._admitted(sources)
+        if not found:
+            # Whoever owns what, some term trains nobody: that is for a codemod to tell.
+            self.owners = made
+            found = self._admitted(sources, every_term=False) or self._by_elimination(sources)
+        found = self._as_named(found)
+        return [self._world(owners) for owners in found] if len(found) <= WORLDS else []
+
+    def _admitted(
+        self, sources: _Sources, every_term: bool = True, idle: Key | None = None
+    ) -> list[dict[Key, Key | None]]:
+        """The admissible ways to give an owner to each network that has none, or to leave it without.
+
+        What is ``idle`` owns none of them.
+        """
         free: dict[Key, list[Key | None]] = {}
         for group, terms in sources:
             stepping = [self.optimizer[state] for state in group.stepping if state in self.optimizer]
@@ -242,13 +265,14 @@ class Ownership:
                     if stepping:
                         known = free.setdefault(key, [None])
                         known += [one for one in stepping if one not in known]
-        found = [
+        return [
             owners
             for choice in itertools.islice(itertools.product(*free.values()), 4096)
-            if self._admissible(owners := {**self.owners, **dict(zip(free, choice))}, sources)
+            if idle not in choice
+            and self._admissible(
+                owners := {**self.owners, **dict(zip(free, choice))}, sources, every_term, idle
+            )
         ]
-        found = self._as_named(found)
-        return [self._world(owners) for owners in found] if len(found) <= WORLDS else []
 
     def _world(self, owners: Mapping[Key, Key | None]) -> World:
         """A world in which networks have these owners; what losses are computed with that reach none of
@@ -321,6 +345,8 @@ class Ownership:
         if loss.failure is not None or loss.error_expected:
             return False
         optimizer = self.optimizer.get(state)
+        if optimizer in self.idle:
+            return False
         if optimizer is None:
             owned = state.owned()
             reaches = not loss.reached.keys().isdisjoint(owned)
@@ -409,7 +435,7 @@ class Ownership:
             are = "is" if len(set(losses)) == 1 else "are"
             yield f"something that {_listed(losses)} {are} computed with"
 
-    def sources(self) -> list[tuple[_Group, list[frozenset[Key]]]]:
+    def sources(self) -> _Sources:
         """By group: the networks that each term of its losses is computed with."""
         return [
             (group, [term for loss in group.losses for term in self._terms(loss) if term])
@@ -441,7 +467,7 @@ class Ownership:
                 if network in self.symbols.blocks:
                     self.owners[network] = key
 
-    def _by_terms(self, sources: list[tuple[_Group, list[frozenset[Key]]]]) -> None:
+    def _by_terms(self, sources: _Sources) -> None:
         """Give a network the optimizer that steps after a term which is there for that network alone."""
         changed = True
         while changed:
@@ -465,21 +491,39 @@ class Ownership:
         """Whether an optimizer is known to own one of some networks."""
         return any(self.owners.get(key) == self.optimizer.get(state) for key in networks)
 
+    def _by_elimination(self, sources: _Sources) -> list[dict[Key, Key | None]]:
+        """The worlds in which an optimizer owns the one network that no loss reaches: all it computes is
+        detached."""
+        reached = {key for _, terms in sources for term in terms for key in term}
+        spare = [key for key in self.symbols.blocks if key not in reached and not self._owned_in_sight(key)]
+        if len(spare) != 1 or spare[0] in self.owners:
+            return []
+        found = []
+        for idle in self.symbols.states:
+            others = self._admitted(sources, every_term=False, idle=idle)
+            found += [{**owners, spare[0]: idle} for owners in others]
+            self.idle.add(idle)
+        return found
+
     def _admissible(
-        self, owners: Mapping[Key, Key | None], sources: list[tuple[_Group, list[frozenset[Key]]]]
+        self, owners: Mapping[Key, Key | None], sources: _Sources, every_term: bool, idle: Key | None
     ) -> bool:
-        """Whether every optimizer owns something that a loss before its steps reaches, and every term trains
-        something."""
+        """Whether every optimizer that is not ``idle`` owns something that a loss before its steps reaches,
+        and, if it is asked of ``every_term``, each of them trains something."""
         reached: dict[Key, set[Key]] = {}
         for group, terms in sources:
             stepping = {self.optimizer[state] for state in group.stepping if state in self.optimizer}
             known = len(stepping) < len(group.stepping)
-            for term in terms:
+            for term in terms if every_term else ():
                 if stepping and not known and stepping.isdisjoint(owners.get(key) for key in term):
                     return False
             for optimizer in stepping:
                 reached.setdefault(optimizer, set()).update(key for term in terms for key in term)
-        return all(any(owners.get(key) == one for key in keys) for one, keys in reached.items() if keys)
+        return all(
+            any(owners.get(key) == one for key in keys)
+            for one, keys in reached.items()
+            if keys and one != idle
+        )
 
 
 NEUTRAL = frozenset(

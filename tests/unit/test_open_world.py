@@ -79,6 +79,25 @@ def test_only_what_is_certain_is_reported_on_request() -> None:
 # -- axioms and preferences -------------------------------------------------------------------
 
 RIGHT = {
+    "a network and a part of it": """
+        class Trainer:
+            def __init__(self, model, rate):
+                self.model = model
+                self.opt_g = torch.optim.Adam(model.gen.parameters(), rate)
+                self.opt_d = torch.optim.Adam(model.disc.parameters(), rate)
+            def train(self, loader):
+                for x, z in loader:
+                    with torch.no_grad():
+                        fake = self.model(z)
+                    loss_d = (self.model.judge(fake) - self.model.judge(x)).mean()
+                    self.opt_d.zero_grad()
+                    loss_d.backward()
+                    self.opt_d.step()
+                    loss_g = -self.model.judge(self.model(z)).mean()
+                    self.opt_g.zero_grad()
+                    loss_g.backward()
+                    self.opt_g.step()
+    """,
     "micro-batches that wait to be synchronized": """
         def train(model, opt, loader, accumulate):
             can_wait = hasattr(model, "no_sync")
@@ -499,6 +518,44 @@ def test_nothing_is_said_of_what_some_caller_makes_right(name: str, options: Opt
 
 
 WRONG = {
+    "an actor that is cut off from its loss": (
+        "step-without-gradients",
+        """
+        class Agent:
+            def __init__(self, actor, critic, actor_opt, critic_opt):
+                self.actor, self.critic = actor, critic
+                self.actor_opt, self.critic_opt = actor_opt, critic_opt
+            def learn(self, memory):
+                for state, action, value in memory:
+                    critic_loss = F.mse_loss(self.critic(torch.cat([state, action], 1)), value)
+                    self.critic_opt.zero_grad()
+                    critic_loss.backward()
+                    self.critic_opt.step()
+                    chosen = self.actor(state).detach()
+                    actor_loss = -self.critic(torch.cat([state, chosen], 1)).mean()
+                    self.actor_opt.zero_grad()
+                    actor_loss.backward()
+                    self.actor_opt.step()
+        """,
+    ),
+    "a term that trains nobody": (
+        "detached-term",
+        """
+        def train(gen, disc, opt_g, opt_d, loader):
+            for z, x in loader:
+                fake = gen(z)
+                loss_g = F.l1_loss(fake, x) - disc(fake.detach()).mean()
+                opt_g.zero_grad()
+                loss_g.backward()
+                opt_g.step()
+                with torch.no_grad():
+                    fake = gen(z)
+                loss_d = (disc(fake) - disc(x)).mean()
+                opt_d.zero_grad()
+                loss_d.backward()
+                opt_d.step()
+        """,
+    ),
     "a scaler that a caller may pass": (
         "stale-forward",
         """
