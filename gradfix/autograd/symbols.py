@@ -168,6 +168,16 @@ class Symbols:
         if key is not None and networks_in(value):
             self.made_of.setdefault(key, []).append(value)
 
+    def store(self, holder: Value, value: Value) -> None:
+        """Note that something becomes an attribute of a symbol.
+
+        What has a graph a network may compute with, instead of a parameter of its own.
+        """
+        self.give(holder, value)
+        block = self.blocks.get(self.keys.get(holder))
+        if block is not None and any(tensor.node is not None for tensor in tensors_in(value)):
+            block.requires = None
+
     def held_by(self, value: Value) -> list[Leaf]:
         """The parameters of the networks that something was made of, which it may compute with.
 
@@ -217,6 +227,15 @@ class Symbols:
         yield from (state.unseen for state in self.states.values() if state.unseen is not None)
         networks = {use.key for use in self.uses if use.method}
         yield from (self.blocks[key] for key in self.methods - networks if key in self.blocks)
+
+    def beside(self, method: Value) -> list[Leaf]:
+        """The networks of its object that a method may compute with that no optimizer is known to own."""
+        key = self.keys.get(method)
+        known = self.world.owners is None or key in self.world.owners
+        if known or key not in self.blocks or any(use.key == key and use.method for use in self.uses):
+            return []
+        _, whole, *_ = _wholes(key)
+        return [block for part, block in self.blocks.items() if part != key and whole in _wholes(part)]
 
     def unseen_parameters(self, site: ast.AST, seen: Collection[Leaf]) -> list[tuple[Leaf, bool]]:
         """What the loss of a backward is computed with, although no certain way to it is ``seen``, each with

@@ -490,6 +490,32 @@ RIGHT = {
                 loss.backward()
                 agent.opt.step()
         """,
+    "a method that computes with a network of its object": """
+        from elsewhere import make
+
+        def train(loader):
+            model = make()
+            opt = torch.optim.Adam(model.judge.parameters())
+            for x, y in loader:
+                loss = F.mse_loss(model.compare(x, y), torch.zeros(1))
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
+    "weights of one network that are computed from another's": """
+        from elsewhere import make
+
+        def train(loader):
+            net, moving = make(1), make(2)
+            opt = torch.optim.SGD(net.parameters(), lr=0.1)
+            for x, y in loader:
+                for name, weight in list(net.named_parameters()):
+                    setattr(moving, name, weight * 0.9)
+                loss = F.mse_loss(moving(x), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
     "a network that nothing here trains beside an unseen one": """
         from elsewhere import Encoder, compute
 
