@@ -16,6 +16,7 @@ from gradfix.autograd.semantics.adjusting import make_schedule
 from gradfix.autograd.semantics.attributes import member_of
 from gradfix.autograd.semantics.dispatch import attribute, call_method, call_value, called, other_methods
 from gradfix.autograd.semantics.distributions import make_distribution
+from gradfix.autograd.semantics.layers import begin_layer
 from gradfix.autograd.semantics.names import FUNCTION, GRAD_CONTEXTS
 from gradfix.autograd.semantics.operations import may_carry, unknown
 from gradfix.autograd.semantics.optimizers import is_optimizer, make_own_optimizer
@@ -397,6 +398,8 @@ def instantiate(run: Run, cls: Class, call: Call) -> Value:
         value = Module("user", cls.name, cls)
     if isinstance(value, Module) and cls.unknown_bases():
         value.rest = Leaf(f"the rest of {cls.name}", None)
+    if isinstance(value, Module):
+        begin_layer(value, call)
     initialiser = cls.lookup("__init__")
     if isinstance(initialiser, Function):
         outer = run.current_call

@@ -44,6 +44,7 @@ from gradfix.autograd.semantics.unknown import call_unknown
 from gradfix.autograd.summaries import summarised
 from gradfix.autograd.values import (
     FALSE,
+    KNOWN_BASES,
     NONE,
     TRUE,
     Class,
@@ -106,6 +107,9 @@ def _forward(run: Run, module: Module, call: Call) -> Value:
             return call_value(run, forward.bind(module), Call(call.args, call.keywords, call.site))
         if module.items:
             return _chain(run, module, call.args, call.site)
+        plain = plain_forward(run, module, call)
+        if plain is not None:
+            return plain
         if module.rest is None:
             module.rest = Leaf(f"the rest of {module.label}", None)
         return _block_forward(run, module, module.rest, call)
@@ -425,12 +429,47 @@ def make_module(run: Run, name: str, last: str, call: Call) -> Value:
         return module
     if table is None or "weight" in table.operands:
         module.leaf = Leaf(module.label)
-        given = call.keywords.get("bias")
-        known = given is None or (isinstance(given[0], Const) and given[0].value is True)
-        # Up to the places at which these take a bias by position.
-        places = {"Linear": 2, "Conv1d": 7, "Conv2d": 7, "Conv3d": 7}
-        module.biased = known and len(call.args) <= places.get(last, -1) and "**" not in call.keywords
+        module.biased = _has_bias(last, call)
     return module
+
+
+def _has_bias(last: str, call: Call) -> bool:
+    """Whether a layer that is made so certainly has a bias."""
+    given = call.keywords.get("bias")
+    known = given is None or (isinstance(given[0], Const) and given[0].value is True)
+    # Up to the places at which these take a bias by position.
+    places = {"Linear": 2, "Conv1d": 7, "Conv2d": 7, "Conv3d": 7}
+    return known and len(call.args) <= places.get(last, -1) and "**" not in call.keywords
+
+
+def layer_of(cls: Class) -> str | None:
+    """The layer of torch with a weight that a class of the project is derived from: ``nn.Linear``."""
+    for name in cls.outside():
+        table = operators.module(name)
+        if table is not None and "weight" in table.operands:
+            return name
+    return None
+
+
+def begin_layer(module: Module, call: Call) -> None:
+    """Give an object of a class that is derived from a layer of torch the parameters of that layer."""
+    layer = layer_of(module.cls) if module.cls is not None else None
+    if module.cls is None or layer is None:
+        return
+    module.leaf = module.leaf or Leaf(module.label)
+    module.biased = _has_bias(layer.rpartition(".")[2], call)
+    if len(set(module.cls.outside()) - KNOWN_BASES) == 1:
+        module.rest = None
+
+
+def plain_forward(run: Run, module: Module, call: Call) -> Value | None:
+    """What the layer of torch computes that a class of the project is derived from: ``super().forward``."""
+    layer = layer_of(module.cls) if module.cls is not None else None
+    if layer is None:
+        return None
+    plain = Module(layer, module.label)
+    plain.leaf, plain.training, plain.attributes = module.leaf, module.training, module.attributes
+    return _forward(run, plain, call)
 
 
 def _second(value: Value) -> Value:

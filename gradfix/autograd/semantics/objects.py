@@ -8,6 +8,7 @@ from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.attributes import method_held
 from gradfix.autograd.semantics.dispatch import call_method, call_value, inherent_method, other_methods
 from gradfix.autograd.semantics.functions import inherit
+from gradfix.autograd.semantics.layers import begin_layer, plain_forward
 from gradfix.autograd.semantics.libraries import HARMLESS, NETWORKS
 from gradfix.autograd.semantics.names import CONTEXT, FUNCTION, MODULE_METHODS
 from gradfix.autograd.semantics.processes import PROCESSES, start
@@ -112,7 +113,13 @@ def _super_method(
             inherit(run, of, call)
         elif of.inherited is not None:
             return call_method(run, of.inherited, Call(call.args, call.keywords, call.site, False, call.name))
+    if isinstance(of, Module) and call.name in ("forward", "__call__"):
+        plain = plain_forward(run, of, Call(call.args, call.keywords, call.site))
+        if plain is not None:
+            return plain
     if call.name == "__init__":
+        if isinstance(of, Module):
+            begin_layer(of, call)
         if isinstance(of, Module) and call.args and cls is not None:
             # nn.Sequential.__init__(*layers) by a subclass.
             of.items += [v for v, _ in call.args if isinstance(v, Module)]
