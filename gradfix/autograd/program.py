@@ -25,7 +25,7 @@ from gradfix.autograd.graph import Backward, InPlaceChange, OptimizerState, Step
 from gradfix.autograd.imports import LocalModule
 from gradfix.autograd.interpreter.contexts import exhaust
 from gradfix.autograd.interpreter.loops import carried, values_by_path
-from gradfix.autograd.open_world import assume, is_followed
+from gradfix.autograd.open_world import Assumption, assume, is_followed
 from gradfix.autograd.parameters import set_mode
 from gradfix.autograd.relevance import FunctionDefinition, Relevance, backwards_in, children, suites, walk
 from gradfix.autograd.run import (
@@ -468,6 +468,15 @@ def deep_recursion() -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(limit)
+
+
+def worlds_of(entry: EntryPoint) -> Assumption:
+    """The admissible worlds of an entry point; the one in which nothing is assumed where there are none."""
+    found: Assumption | None = None
+    if entry.explore_in is not None:
+        with deep_recursion():
+            found = assume(partial(_main_run, entry.explore_in))
+    return found or Assumption([World()], "")
 
 
 def _under_assumption(program: Program) -> Iterator[Program]:

@@ -113,7 +113,32 @@ def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> 
             return through
         tried = f"run through {os.path.basename(script.path)}: {through.reason}"
         evidence = replace(evidence, reason=f"{evidence.reason}; {tried}")
-    return evidence
+    return _alone(before, after, fix, evidence, options)
+
+
+def _alone(before: Analysis, after: Analysis, fix: Fix, program: Evidence, options: Options) -> Evidence:
+    """What the step shows alone, in the place of the ``program``, which could not run."""
+    from gradfix.pipeline.drivers import drivers
+    from gradfix.verify.alone import verify_alone
+    from gradfix.verify.trial import Rewrite
+
+    path = Path(before.source.path)
+    faults = (faults_of(before), faults_of(after))
+    rewrite = Rewrite(path, before.source.text, after.source.text, fix.claim, fix.effect, faults=faults)
+    for written in drivers(before, after, fix) if before.source.notebook is None else ():
+        found = verify_alone(
+            rewrite,
+            written,
+            program.reason,
+            python=options.interpreter,
+            command=command_for(str(path), options),
+            limits=limits_of(options),
+            allow_unsandboxed=options.allow_unsandboxed,
+        )
+        if found.outcome != "not run":
+            return found
+        program = replace(program, reason=f"{program.reason}; the step alone: {found.reason}")
+    return program
 
 
 THROUGH = 2

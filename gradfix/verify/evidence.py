@@ -148,6 +148,24 @@ class Cost(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class StepAlone:
+    """That a step was run alone, since its program cannot run, and in what."""
+
+    entry: str
+    """The function or method that was called."""
+    why: str
+    """Why the program could not run."""
+    worlds: tuple[str, ...]
+    """What is assumed of what it is handed: all of these agree."""
+    networks: tuple[str, ...]
+    """The kinds of the networks that were made up."""
+    refuted: tuple[str, ...]
+    """The mistakes that were planted into the repair, and that the same runs refute."""
+    driver: str
+    """The script that calls it, in the first of the worlds."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What verification found. ``proved`` means that every check that could be made holds."""
 
@@ -172,6 +190,8 @@ class Evidence:
     """How random draws and buffers compare on the first seed; ``None`` if nothing was compared."""
     passed_over: tuple[str, ...] = ()
     """Interpreters that would have come first, each with the reason why it did not."""
+    alone: StepAlone | None = None
+    """How the step was run alone, if its program could not run."""
 
     def to_json(self) -> dict[str, Any]:
         """The evidence as JSON data, in the order and under the names of the fields here.

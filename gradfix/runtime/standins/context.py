@@ -26,6 +26,7 @@ class StandinRun:
     def __init__(self, recorder: Any, job: dict[str, Any], overlay: Any) -> None:
         self.recorder = recorder
         self.overlay = overlay
+        self.job = job
         self.root: str = job["root"]
         self.cwd: str = job["command"]["cwd"]
         self.schema: Schema = parsed(job["schema"])

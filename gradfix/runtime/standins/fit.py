@@ -115,7 +115,7 @@ def _more(run: context.StandinRun, message: str) -> Schema | None:
 
 def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
     """The schema in which what was made up has what an error says that it lacks."""
-    if not (run.schema.get("files") or run.schema.get("datasets") or run.schema.get("hub")):
+    if not any(run.schema.get(part) for part in ("files", "datasets", "hub", "handed")):
         return None
     message = str(error)
     for found in (

@@ -1,0 +1,263 @@
+"""Drivers: scripts that call one function or class of a file, with what it is handed made up.
+
+Who calls the entry is not known, but what it may be handed is: the open world says which parameters are
+networks and optimizers, and which optimizer updates which network. One driver is written for each world.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from gradfix.autograd.program import Program, worlds_of
+from gradfix.autograd.symbols import Key, Role, World
+from gradfix.core.codemod import Fix
+from gradfix.pipeline.analysis import Analysis, run_model
+from gradfix.pipeline.placing import spans_of
+from gradfix.verify.alone import Driver
+from gradfix.verify.command import project_root
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Entry(NamedTuple):
+    """What a driver calls: a function at the top of the file, or a method of a class there."""
+
+    function: ast.FunctionDef
+    cls: ast.ClassDef | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.cls.name if self.cls is not None else "", self.function.name
+
+    @property
+    def name(self) -> str:
+        return ".".join(filter(None, self.key))
+
+    @property
+    def node(self) -> ast.AST:
+        """The syntax that a driver runs: all of a class."""
+        return self.cls or self.function
+
+
+def drivers(before: Analysis, after: Analysis, fix: Fix) -> Iterator[list[Driver]]:
+    """The drivers of each entry through which the fix can be run, the nearest first: one for each world."""
+    for entry in _entries(before, fix):
+        program = run_model(before.source, {entry.key})
+        found = program.entry_points if isinstance(program, Program) else []
+        point = next((one for one in found if one.key == entry.key), None)
+        if isinstance(program, Program) and point is not None:
+            written = [_driver(before, after, entry, world) for world in worlds_of(point).worlds]
+            program.release()
+            yield list(dict.fromkeys(written))
+
+
+def _entries(before: Analysis, fix: Fix) -> list[Entry]:
+    """The functions that hold the fix, or lead to it."""
+    tree = before.source.tree
+    spans = [span for edit in fix.edits for span in spans_of(edit)]
+    found: dict[tuple[str, str], Entry] = {}
+    known = {entry.key: entry for entry in _functions(tree)}
+    for entry in known.values():
+        node = entry.function
+        if any(node.lineno <= span.line <= (node.end_lineno or 0) for span in spans):
+            found[entry.key] = entry
+    keys = before.program.entry_points_to(spans) if before.program is not None else None
+    for key in sorted(keys or ()):
+        if key in known:
+            found[key] = known[key]
+    return list(found.values())
+
+
+def _functions(tree: ast.Module) -> Iterator[Entry]:
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield Entry(node)
+        elif isinstance(node, ast.ClassDef):
+            yield from (Entry(one, node) for one in node.body if isinstance(one, ast.FunctionDef))
+
+
+def _driver(before: Analysis, after: Analysis, entry: Entry, world: World) -> Driver:
+    """The script that calls an entry in a world."""
+    path = Path(before.source.path).absolute()
+    name = os.path.relpath(path, project_root(path)).replace(os.sep, "/")
+    written = _Script(entry, world)
+    made = written.set_up()
+    call = written.call()
+    assumed = _assumed(world)
+    said = f"\n\nIt is assumed that {assumed}." if assumed else ""
+    text = f'''"""The step alone: {entry.name}() of {name}, with what it is handed made up.{said}
+
+By hand, from the project's root: gradfix step-alone THIS_FILE
+"""
+
+from step_alone import Given, load, network, number, optimizer, turns
+
+MADE_UP = {{}}  # The sizes and types that its use has asked for.
+
+module = load({name!r})
+{made}for turn in turns():
+    {call}
+'''
+    node = next((one.node for one in _functions(after.source.tree) if one.key == entry.key), entry.node)
+    return Driver(
+        entry.name, text, assumed, tuple(written.networks), getattr(node, "lineno", 1), getattr(node, "end_lineno", 1)
+    )
+
+
+def _assumed(world: World) -> str:
+    """What a world assumes of what the entry is handed, for people."""
+    owned: dict[Key, list[str]] = {}
+    for network, owner in (world.owners or {}).items():
+        owned.setdefault(owner, []).append(f"`{world.names[network]}`")
+    parts = [
+        f"`{world.names[owner]}` updates {' and '.join(held)}" if owner is not None else f"nobody updates {' and '.join(held)}"
+        for owner, held in owned.items()
+    ]
+    return ", and ".join(parts)
+
+
+class _Script:
+    """Writes the statements that make what an entry is handed, and the call itself."""
+
+    def __init__(self, entry: Entry, world: World) -> None:
+        self.entry = entry
+        self.world = world
+        self.networks: dict[str, None] = {}
+        self.lines: list[str] = []
+        self.made: dict[Key, str] = {}
+        """By symbol: the variable that holds it."""
+        self.names: set[str] = {"module", "turn", "subject", "turns", "load", "network", "optimizer", "number"}
+
+    def set_up(self) -> str:
+        """The statements before the loop."""
+        roles = self.world.roles
+        self.constructor = _constructor(self.entry.cls)
+        for key, role in roles.items():
+            if role is Role.NETWORK and _is_handed(key):
+                self._make(key)
+        for key, role in roles.items():
+            if role is Role.OPTIMIZER and _is_handed(key):
+                self._make(key)
+        if self.entry.cls is not None and not _is_static(self.entry.function):
+            self.lines.append(f"subject = module.{self.entry.cls.name}({self._arguments(self.constructor, False)})")
+            for key in roles:
+                if isinstance(key, tuple) and isinstance(key[0], ast.ClassDef) and key in self.made:
+                    self.lines.append(f"subject.{key[1]} = {self.made[key]}")
+        return "".join(f"{line}\n" for line in self.lines)
+
+    def call(self) -> str:
+        """The call of the entry."""
+        called = f"module.{self.entry.name}"
+        if self.entry.cls is not None and not _is_static(self.entry.function):
+            called = f"subject.{self.entry.function.name}"
+        return f"{called}({self._arguments(self.entry.function, True)})"
+
+    def _make(self, key: Key) -> None:
+        """Make a network or an optimizer."""
+        label = self.world.names.get(key, "it")
+        variable = self._variable(label)
+        self.made[key] = variable
+        owners = self.world.owners or {}
+        if self.world.roles[key] is Role.NETWORK:
+            owner = owners.get(key)
+            of = f", owner={self.world.names[owner]!r}" if owner is not None else ""
+            self.networks[label] = None
+            self.lines.append(f"{variable} = network({label!r}{of})")
+            return
+        held = ", ".join(self.made[net] for net, owner in owners.items() if owner == key and net in self.made)
+        line = getattr(_root(key), "lineno", 0)
+        self.lines.append(f"{variable} = optimizer({label!r}, [{held}], line={line})")
+
+    def _variable(self, label: str) -> str:
+        """A name for what people call ``label``."""
+        name = re.sub(r"\W+", "_", label.removeprefix("self.")).strip("_") or "it"
+        while name in self.names or keyword.iskeyword(name):
+            name += "_"
+        self.names.add(name)
+        return name
+
+    def _arguments(self, function: ast.FunctionDef | None, varies: bool) -> str:
+        """What a function is given: all that it needs, and what the world knows."""
+        if function is None:
+            return ""
+        spec = function.args
+        bare = not _is_static(function) and self.entry.cls is not None
+        by_position = [*spec.posonlyargs, *spec.args]
+        optional = {one.arg for one in by_position[len(by_position) - len(spec.defaults) :]} if spec.defaults else set()
+        optional |= {one.arg for one, value in zip(spec.kwonlyargs, spec.kw_defaults) if value is not None}
+        found = []
+        for at, one in enumerate([*by_position[bare:], *spec.kwonlyargs]):
+            value = self._argument(one, function, one.arg in optional, varies)
+            if value is not None:
+                named = at >= len(spec.posonlyargs) - bare and bool(found or optional or one in spec.kwonlyargs)
+                found.append(f"{one.arg}={value}" if named or one in spec.kwonlyargs else value)
+        return ", ".join(found)
+
+    def _argument(self, one: ast.arg, function: ast.FunctionDef, optional: bool, varies: bool) -> str | None:
+        """The expression for one parameter; None where its default will do."""
+        if one in self.made:
+            return self.made[one]
+        parts = {key: var for key, var in self.made.items() if isinstance(key, tuple) and _root(key) is one}
+        turn = ", turn" if varies else ""
+        if parts:
+            held = ", ".join(f"{key[1]}={var}" for key, var in parts.items() if key[0] is one and str(key[1]).isidentifier())
+            return f"Given({one.arg!r}{turn or ', 0'}, {held})"
+        if optional:
+            return None
+        if one.arg in ("device", "dev"):
+            return "'cpu'"
+        annotation = ast.unparse(one.annotation) if one.annotation is not None else ""
+        if annotation == "bool":
+            return "False"
+        if annotation in ("int", "float") or not _is_used_as_data(one.arg, function):
+            return f"number({one.arg!r}{turn})"
+        return f"Given({one.arg!r}{turn})"
+
+
+def _is_used_as_data(name: str, function: ast.FunctionDef) -> bool:
+    """Whether a parameter is asked for parts, gone through, called, or handed on by position."""
+    for node in ast.walk(function):
+        if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
+            held = [node.value]
+        elif isinstance(node, ast.Call):
+            held = [node.func, *(() if _is_range(node) else node.args)]
+        elif isinstance(node, (ast.For, ast.comprehension)):
+            held = [node.iter]
+        else:
+            continue
+        if any(isinstance(one, ast.Name) and one.id == name for one in held):
+            return True
+    return False
+
+
+def _is_range(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id in ("range", "print", "float", "int", "min", "max")
+
+
+def _is_handed(key: Key) -> bool:
+    """Whether a symbol is a parameter, an attribute that nobody sets, or a part of one."""
+    return isinstance(_root(key), (ast.arg, ast.ClassDef))
+
+
+def _root(key: Key) -> Key:
+    while isinstance(key, tuple):
+        key = key[0]
+    return key
+
+
+def _constructor(cls: ast.ClassDef | None) -> ast.FunctionDef | None:
+    """The ``__init__`` of a class, as it stands there."""
+    for one in cls.body if cls is not None else ():
+        if isinstance(one, ast.FunctionDef) and one.name == "__init__":
+            return one
+    return None
+
+
+def _is_static(function: ast.FunctionDef) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in function.decorator_list)

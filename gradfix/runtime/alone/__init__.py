@@ -1,0 +1,37 @@
+"""What the driver of a step alone is made of: it imports this package as ``step_alone``.
+
+A driver calls one function or class of a file whose program cannot run, with what nobody hands it made up:
+
+===========  ===========================================================================================
+`loading`    the file, statement by statement; what it cannot import is absent, and stops the run where used
+`given`      data, settings and callables: values that their use gives a shape
+`networks`   networks whose source nobody sees, in several kinds, and optimizers over them
+`by_hand`    the same driver, outside of gradfix
+===========  ===========================================================================================
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from .given import Given, number
+from .loading import load
+from .networks import network, optimizer
+
+__all__ = ["Given", "load", "network", "number", "optimizer", "turns"]
+
+NAME = "step_alone"
+"""The name by which a driver imports this package."""
+TURNS = 24
+"""How often the entry is called, unless the run has seen enough before."""
+
+
+def turns() -> Iterator[int]:
+    """The numbers of the calls of the entry."""
+    yield from range(TURNS)
+
+
+def provide() -> None:
+    """Let drivers import this package."""
+    sys.modules[NAME] = sys.modules[__name__]

@@ -1,0 +1,202 @@
+"""What is handed in and is neither network nor optimizer: a value that its use gives a shape.
+
+It is the value that takes the place of a file's content (``standins/value.py``), made of tensors: a batch of
+data, a loader of batches, a configuration, a criterion, a logger. A size that is wrong is mended by what torch
+says of it, as for every stand-in.
+"""
+
+from __future__ import annotations
+
+import dis
+import re
+import sys
+import types
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..standins import context, value
+from ..standins.value import Value, unpacked
+
+FRACTION = re.compile(
+    r"(?:^|_)(?:lr|rate|eps|epsilon|momentum|decay|betas?|beta\d|b1|b2|gamma|lambda\w*|lam|alpha|tau|coeff?|"
+    r"weights?|scale|ratio|prob|dropout|std|sigma|threshold|margin|temp\w*|clip\w*|norm|noise|smooth\w*|w)(?:_|\d|$)",
+    re.I,
+)
+"""Names of numbers between 0 and 1."""
+FEW = re.compile(
+    r"epochs?|steps?|iters?|iterations?|n_?critic|freq|interval|every|period|accum|repeat|updates?|times|episodes?",
+    re.I,
+)
+"""Names of numbers that say how often something is done."""
+SIZE = re.compile(
+    r"dims?|size|hidden|channels?|features?|width|height|classes|vocab|length|^len|^num|^n_|_n$|latent|^n[a-z]$|"
+    r"^n[a-z]f$|units|heads|layers|depth|workers|^start|offset|index|seed",
+    re.I,
+)
+"""Names of sizes and counts."""
+TURN = re.compile(r"^(?:i|n|t|k|it|idx|index|step|turn|epoch|iter|iteration|batch_idx|batch_i|global_step|episode)$")
+"""Names of the number of a call."""
+CHANGING = re.compile(r"backward|step|zero_grad|minimi[sz]e|optimi[sz]e|update|fit|train")
+"""Methods that may change weights or gradients: nobody may take their place."""
+
+
+def number(name: str, turn: int = 0) -> Any:
+    """A number for what is called so, as far as its name says; else a value that its use gives a shape."""
+    found = _number(name, name, turn)
+    return Given(name, turn) if found is None else found
+
+
+def _number(name: str, place: str, turn: int = 0) -> Any:
+    """The number that a name stands for; None if it stands for none."""
+    spread = zlib.crc32(place.encode())
+    if re.search(r"batch_?size|^bs$", name, re.I):
+        return value.rows_of(context.run())
+    if re.search(r"workers|verbose|seed|^start", name, re.I):
+        return 0
+    if TURN.match(name):
+        return turn
+    if re.search(r"(?:^|_)lr|learning_?rate", name, re.I):
+        return 0.01
+    if FRACTION.search(name):
+        return 0.2 + spread % 61 / 100
+    if FEW.search(name):
+        return 2
+    if re.search(r"layers|depth|heads|blocks", name, re.I):
+        return 2
+    if SIZE.search(name):
+        return value.PRIMES[spread % len(value.PRIMES)]
+    return None
+
+
+class Given(Value):
+    """A part of what is handed in.
+
+    Args:
+        place: What people call it.
+        turn: The number of the call: each has data of its own.
+        parts: What it is known to hold, as attributes.
+    """
+
+    def __init__(self, place: str, turn: object = 0, **parts: Any) -> None:
+        super().__init__(place, turn)
+        self._calls = 0
+        self.__dict__.update(parts)
+
+    def _array(self, count: int | None = None) -> Any:
+        if self._held is None or isinstance(self._held, str):
+            run = context.run()
+            self._held = torch.as_tensor(value.array(run, self._place, count, self._number_of))
+            kind = "whole numbers" if value.whole_numbers(run, self._place) else "numbers from 0 to 1"
+            run.used(self._place, f"made-up {kind} of sizes {list(self._held.shape)}")
+        return self._held
+
+    def _tensor(self) -> torch.Tensor:
+        found: torch.Tensor = self._array()
+        return found
+
+    def _part(self, key: Any, step: str) -> Given:
+        if key not in self._parts:
+            each = step == "[*]"
+            number = (self._number_of, key) if each else self._number_of
+            self._parts[key] = Given(self._place + (EACH if each else step), number)
+        found: Given = self._parts[key]
+        return found
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, (str, bytes)):
+            return self._part(key, f"[{key!r}]")
+        known = context.run().schema.get("sizes", {})
+        if isinstance(key, int) and self._held is None and self._place not in known:
+            return self._part(key, f"[{key}]")
+        return self._array()[value.settled(key)]
+
+    def __len__(self) -> int:
+        if self._held is not None and not isinstance(self._held, str):
+            return len(self._held)
+        return value.rows_of(context.run())
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._held is not None:
+            return iter(self._held)
+        count = unpacked(sys._getframe(1))
+        if count is not None:
+            return iter([self._part(at, f"[{at}]") for at in range(count)])
+        return (self._part(("each", at), "[*]") for at in range(value.rows_of(context.run())))
+
+    def __next__(self) -> Any:
+        self._calls += 1
+        return self._part(("each", self._calls), "[*]")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("_held", "_calls"):
+            raise AttributeError(name)
+        if name in ("device", "gpu", "gpu_id", "gpu_ids"):
+            return torch.device("cpu")
+        if name in ("shape", "ndim", "size", "dim"):
+            return getattr(self._array(unpacked(sys._getframe(1), 2)), name)
+        if name == "keys" or name == "items" or name == "values":
+            return super().__getattr__(name)
+        if name == "append":
+            return self._parts.setdefault("list", []).append
+        if hasattr(torch.Tensor, name):
+            return getattr(self._array(), name)
+        found = _number(name, f"{self._place}.{name}")
+        if found is None:
+            found = self._part("." + name, "." + name)
+        self.__dict__[name] = found
+        return found
+
+    def __bool__(self) -> bool:
+        # A setting that nobody has made is off.
+        return "." not in self._place.rpartition("]")[2]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = self._place.rpartition(".")[2]
+        handed = list(tensors(args)) + list(tensors(kwargs))
+        if CHANGING.search(name):
+            context.run().stop(f"{self._place}() may change weights or gradients, and nobody sees how")
+        if _is_unused(sys._getframe(1)):
+            return None
+        if any(one.requires_grad for one in handed):
+            return self._computed(handed)
+        self._calls += 1
+        return Given(self._place + "()", (self._number_of, self._calls))
+
+    def _computed(self, handed: list[torch.Tensor]) -> torch.Tensor:
+        """What a criterion computes of what networks have computed: each has a part in it."""
+        context.run().used(f"{self._place}()", "a number that depends on all that it is handed")
+        first = handed[0].float().flatten()
+        parts = [first.square().mean()]
+        for at, one in enumerate(handed[1:], 2):
+            other = one.float().flatten()
+            size = min(len(first), len(other))
+            parts.append((first[:size] - other[:size] / at).square().mean() + other.sigmoid().mean() / at)
+        return torch.stack(parts).sum()
+
+
+EACH = "[each]"
+"""How the place of the elements of what is gone through ends."""
+
+
+def tensors(held: Any, depth: int = 3) -> Iterator[torch.Tensor]:
+    """The tensors in what a call is given."""
+    if isinstance(held, Given):
+        held = held._tensor()
+    if isinstance(held, torch.Tensor):
+        yield held
+    elif isinstance(held, dict) and depth:
+        for one in held.values():
+            yield from tensors(one, depth - 1)
+    elif isinstance(held, (list, tuple)) and depth:
+        for one in held:
+            yield from tensors(one, depth - 1)
+
+
+def _is_unused(frame: types.FrameType) -> bool:
+    """Whether the code that calls throws the result away: it only logs, or draws."""
+    following = (one for one in dis.get_instructions(frame.f_code) if one.offset > frame.f_lasti)
+    after = next((one for one in following if one.opname != "CACHE"), None)
+    return after is not None and after.opname == "POP_TOP"

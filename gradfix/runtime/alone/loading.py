@@ -1,0 +1,164 @@
+"""The file under test, as a module, although its program cannot run.
+
+It is executed statement by statement. What it cannot import is *absent*: it can be named, called and derived
+from while the file is loaded, and stops the run where the step needs it. A statement that fails leaves what it
+binds made up; loops and calls of the file's own functions at its top are its program, which nobody asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import linecache
+import os
+import re
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from ..probe import coverage
+from ..standins import context, ignored
+from . import planted
+from .given import Given, _is_unused, tensors
+
+TRIES = 40
+"""How many imports of one statement may be absent."""
+NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
+
+
+def load(path: str) -> types.ModuleType:
+    """The file at ``path``, from the project's root, as a module."""
+    run = context.run()
+    absolute = run.job["path"]
+    root = os.path.realpath(run.root)
+    sys.path[:0] = [one for one in (os.path.dirname(absolute), root) if one not in sys.path]
+    name = os.path.splitext(path)[0].replace("/", ".")
+    module = types.ModuleType(name)
+    module.__file__ = absolute
+    module.__package__ = name.rpartition(".")[0]
+    module.__dict__["__planted__"] = planted
+    sys.modules[name] = module
+    source: str = run.job["source"]
+    linecache.cache[absolute] = (len(source), None, source.splitlines(True), absolute)
+    tree = coverage.marked(source, absolute, run.job["watched"])
+    own = {one.name for one in tree.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    sys.meta_path.append(_Finder())
+    _Loading.now = True
+    for statement in tree.body:
+        if not _is_program(statement, own):
+            _execute(statement, module, absolute)
+    _Loading.now = False
+    if run.recorder.backwards or run.recorder.steps:
+        run.stop(f"{path} trains when it is imported")
+    return module
+
+
+class _Loading:
+    now = False
+    """Whether the file is being loaded."""
+
+
+def _is_program(statement: ast.stmt, own: set[str]) -> bool:
+    """Whether a statement at the top runs the program, and does not define a part of it."""
+    if isinstance(statement, (ast.For, ast.While, ast.With)):
+        return True
+    if not isinstance(statement, (ast.Expr, ast.Assign)) or not isinstance(statement.value, ast.Call):
+        return False
+    name = statement.value.func
+    return isinstance(statement, ast.Expr) and isinstance(name, ast.Name) and name.id in own
+
+
+def _execute(statement: ast.stmt, module: types.ModuleType, path: str) -> None:
+    """Execute one statement; what it cannot have is absent, and if it fails what it binds is made up."""
+    code = compile(ast.Module([statement], []), path, "exec", dont_inherit=True)
+    for _ in range(TRIES):
+        try:
+            exec(code, module.__dict__)
+            return
+        except ImportError as error:
+            if not _is_absent_now(error):
+                break
+        except (Exception, SystemExit):
+            break
+    run = context.run()
+    for name in _bound(statement):
+        if name not in module.__dict__:
+            imported = isinstance(statement, (ast.Import, ast.ImportFrom))
+            module.__dict__[name] = Absent(name) if imported else Given(name)
+            run.used(name, f"made up, for line {statement.lineno} fails")
+
+
+def _is_absent_now(error: ImportError) -> bool:
+    """Note what could not be imported; whether that was not known before."""
+    found = NOT_THERE.search(str(error))
+    if found and (holder := sys.modules.get(found[2])) is not None and not hasattr(holder, found[1]):
+        setattr(holder, found[1], Absent(f"{found[2]}.{found[1]}"))
+        context.run().used(f"{found[2]}.{found[1]}", "nothing: it is not there any more")
+        return True
+    if not error.name or error.name in _Finder.names or not isinstance(error, ModuleNotFoundError):
+        return False
+    _Finder.names.add(error.name)
+    only_logs = error.name.partition(".")[0] in ignored.ONLY_LOG_OR_DRAW
+    context.run().used(f"the module {error.name}", "nothing: " + ("it only logs or draws" if only_logs else "not installed"))
+    return True
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement binds."""
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        for alias in statement.names:
+            yield alias.asname or alias.name.partition(".")[0]
+    elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return  # What is not defined is missed where it is used.
+    else:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    names: set[str] = set()
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if not any(fullname == name or fullname.startswith(name + ".") for name in self.names):
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: Any) -> Any:
+        return _AbsentModule(spec.name)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        pass
+
+
+class _AbsentModule(types.ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return []
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Absent(f"{self.__name__}.{name}")
+
+
+class Absent(ignored.Nothing):
+    """Something of a module that is not installed: the step may name it, log with it, and not more."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Absent(f"{self._path}.{name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and isinstance(args[0], (types.FunctionType, type)):
+            return args[0]
+        logs = self._path.partition(".")[0] in ignored.ONLY_LOG_OR_DRAW
+        graphs = any(one.requires_grad for one in (*tensors(args), *tensors(kwargs)))
+        if not _Loading.now and not logs and (graphs or not _is_unused(sys._getframe(1))):
+            self._needed()
+        return Absent(f"{self._path}()")
+
+    def __getitem__(self, key: Any) -> Any:
+        return Absent(f"{self._path}[]")

@@ -1,0 +1,162 @@
+"""The step alone: a rewrite is run in drivers that call one function or class, where its program cannot run.
+
+A driver makes up what the entry is handed (``runtime/alone``), one driver for each world of the open world, and
+runs it with each kind of networks that nobody sees. The claim of the fix is judged as ever; all have to agree.
+And a harness proves only if it refutes: with one more mistake planted into the repair (``planting.py``), the
+same driver has to refute it. Else nothing is proved.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gradfix.runtime.alone.kinds import KINDS
+from gradfix.verify.command import Command
+from gradfix.verify.evidence import Evidence, StepAlone
+from gradfix.verify.interpreter import Interpreter, choose_interpreter
+from gradfix.verify.jobs import Limits
+from gradfix.verify.planting import Planted, planted
+from gradfix.verify.trial import Rewrite, Trial
+from gradfix.verify.verification import verified
+
+SCHEMA = json.dumps({"handed": True, "rows": 6})
+"""With what the runs of a driver begin."""
+PLACES = 2
+"""At how many places each kind of mistake is planted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """A script that calls one entry of a file, in one world."""
+
+    entry: str
+    text: str
+    world: str
+    """What it assumes, for people."""
+    networks: tuple[str, ...]
+    """Those that are made up."""
+    first: int
+    last: int
+    """The lines of the entry in the fixed text."""
+
+
+class Harness:
+    """The drivers of one rewrite, and what they have shown.
+
+    Args:
+        rewrite: What is verified.
+        command: How the user runs the program: what a driver may read and which variables it gets.
+        interpreter: The interpreter that runs it.
+    """
+
+    def __init__(
+        self, rewrite: Rewrite, command: Command, interpreter: Interpreter, limits: Limits, unsandboxed: bool
+    ) -> None:
+        self.rewrite = rewrite
+        self.command = command
+        self.interpreter = interpreter
+        self.limits = limits
+        self.unsandboxed = unsandboxed
+
+    def run(
+        self, asked: Sequence[tuple[Driver, str, str]], schema: str, seeds: tuple[int, ...] = (0, 1, 2)
+    ) -> list[tuple[Evidence, Trial]]:
+        """What each of these shows: a driver, the kind of its networks, and the text after the rewrite."""
+        entry = self.rewrite.path.absolute().parent / "step_alone.py"
+        trials = [
+            Trial(
+                replace(self.rewrite, after=after),
+                replace(self.command, args=(kind,), module=None, entry=entry, driver=driver.text),
+                seeds,
+                self.limits,
+                schema,
+            )
+            for driver, kind, after in asked
+        ]
+        return verified(trials, self.interpreter, self.limits.total, self.unsandboxed)
+
+
+def verify_alone(
+    rewrite: Rewrite,
+    drivers: Sequence[Driver],
+    why: str,
+    *,
+    python: str | Interpreter | None,
+    command: Command,
+    limits: Limits,
+    allow_unsandboxed: bool,
+) -> Evidence:
+    """What drivers of a step show of a rewrite whose program cannot run for the reason ``why``.
+
+    Args:
+        drivers: Of one entry, one for each world.
+    """
+    interpreter = choose_interpreter(rewrite.path, python)
+    if isinstance(interpreter, str):
+        return Evidence("not run", interpreter)
+    harness = Harness(rewrite, command, interpreter, limits, allow_unsandboxed)
+    first, *others = drivers
+    ((evidence, trial),) = harness.run([(first, KINDS[0], rewrite.after)], SCHEMA)
+    kinds = KINDS if any(driver.networks for driver in drivers) else KINDS[:1]
+    alone = StepAlone(
+        first.entry, why, tuple(driver.world for driver in drivers), kinds, (), _kept(first, trial.schema)
+    )
+    evidence = replace(evidence, alone=alone)
+    if evidence.outcome != "proved":
+        return evidence
+    asked = [(one, kind, rewrite.after) for one in drivers for kind in kinds][1:]
+    for (driver, kind, _), (other, _) in zip(asked, harness.run(asked, trial.schema)):
+        if other.outcome != "proved":
+            reason = f"not all worlds agree: with networks that are {kind}, {driver.world or 'as it stands'}: {other.reason}"
+            return replace(evidence, outcome="not run", reason=reason)
+    mutants = _chosen(rewrite, first)
+    shown = harness.run([(first, KINDS[0], one.text) for one in mutants], trial.schema, (0,))
+    refuted, missed = _told(evidence, [(one, found) for one, (found, _) in zip(mutants, shown)])
+    evidence = replace(evidence, alone=replace(alone, refuted=tuple(refuted)))
+    if missed is not None or not refuted:
+        reason = missed or "no mistake could be planted that the step alone refutes"
+        return replace(evidence, outcome="not run", reason=reason)
+    return evidence
+
+
+def _chosen(rewrite: Rewrite, driver: Driver) -> list[Planted]:
+    """The mistakes to plant: of each kind at some places."""
+    found: dict[str, list[Planted]] = {}
+    for one in planted(rewrite.after, driver.first, driver.last):
+        found.setdefault(one.kind, []).append(one)
+    return [one for of in found.values() for one in of[:PLACES]]
+
+
+def _told(evidence: Evidence, shown: Sequence[tuple[Planted, Evidence]]) -> tuple[list[str], str | None]:
+    """Which planted mistakes are refuted, and which is not, if any.
+
+    One with which each step consumes the same as without is none.
+    """
+    refuted: list[str] = []
+    doubtful: str | None = None
+    for one, found in shown:
+        named = f"{one.kind} at line {one.line}"
+        if found.outcome == "refuted":
+            refuted.append(named)
+        elif found.outcome == "proved" and _consumed(found) != _consumed(evidence):
+            return refuted, f"the step alone does not refute a planted mistake: {named}"
+        elif found.outcome != "proved" and doubtful is None:
+            doubtful = f"the step alone does not refute a planted mistake: {named} ({found.reason})"
+    kinds = {one.kind for one, _ in shown}
+    told = {kind for kind in kinds if any(name.startswith(kind) for name in refuted)}
+    return refuted, doubtful if kinds - told else None
+
+
+def _consumed(evidence: Evidence) -> list[str]:
+    """What the steps of the fixed program consume on the first seed."""
+    runs = [run for run in evidence.runs if run.version.startswith("after")]
+    return [step.gradients for step in runs[0].steps] if runs else []
+
+
+def _kept(driver: Driver, schema: str) -> str:
+    """The driver as it is kept with the evidence: with what its runs have asked for."""
+    held = {name: one for name, one in json.loads(schema).items() if name != "seen"}
+    return driver.text.replace("MADE_UP = {}", f"MADE_UP = {held!r}")
