@@ -93,7 +93,8 @@ def _driver(before: Analysis, after: Analysis, entry: Entry, world: World) -> Dr
     said = f"\n\nIt is assumed that {assumed}." if assumed else ""
     text = f'''"""The step alone: {entry.name}() of {name}, with what it is handed made up.{said}
 
-By hand, from the project's root: gradfix step-alone THIS_FILE
+By hand, from the project's root, where gradfix is installed beside torch:
+python -m gradfix.runtime alone THIS_FILE
 """
 
 from step_alone import Given, load, network, number, optimizer, turns
@@ -106,7 +107,12 @@ module = load({name!r})
 '''
     node = next((one.node for one in _functions(after.source.tree) if one.key == entry.key), entry.node)
     return Driver(
-        entry.name, text, assumed, tuple(written.networks), getattr(node, "lineno", 1), getattr(node, "end_lineno", 1)
+        entry.name,
+        text,
+        assumed,
+        tuple(written.networks.items()),
+        getattr(node, "lineno", 1),
+        getattr(node, "end_lineno", 1),
     )
 
 
@@ -116,7 +122,9 @@ def _assumed(world: World) -> str:
     for network, owner in (world.owners or {}).items():
         owned.setdefault(owner, []).append(f"`{world.names[network]}`")
     parts = [
-        f"`{world.names[owner]}` updates {' and '.join(held)}" if owner is not None else f"nobody updates {' and '.join(held)}"
+        f"`{world.names[owner]}` updates {' and '.join(held)}"
+        if owner is not None
+        else f"nobody updates {' and '.join(held)}"
         for owner, held in owned.items()
     ]
     return ", and ".join(parts)
@@ -128,11 +136,20 @@ class _Script:
     def __init__(self, entry: Entry, world: World) -> None:
         self.entry = entry
         self.world = world
-        self.networks: dict[str, None] = {}
+        self.networks: dict[str, str] = {}
         self.lines: list[str] = []
         self.made: dict[Key, str] = {}
         """By symbol: the variable that holds it."""
-        self.names: set[str] = {"module", "turn", "subject", "turns", "load", "network", "optimizer", "number"}
+        self.names: set[str] = {
+            "module",
+            "turn",
+            "subject",
+            "turns",
+            "load",
+            "network",
+            "optimizer",
+            "number",
+        }
 
     def set_up(self) -> str:
         """The statements before the loop."""
@@ -145,7 +162,9 @@ class _Script:
             if role is Role.OPTIMIZER and _is_handed(key):
                 self._make(key)
         if self.entry.cls is not None and not _is_static(self.entry.function):
-            self.lines.append(f"subject = module.{self.entry.cls.name}({self._arguments(self.constructor, False)})")
+            self.lines.append(
+                f"subject = module.{self.entry.cls.name}({self._arguments(self.constructor, False)})"
+            )
             for key in roles:
                 if isinstance(key, tuple) and isinstance(key[0], ast.ClassDef) and key in self.made:
                     self.lines.append(f"subject.{key[1]} = {self.made[key]}")
@@ -167,7 +186,7 @@ class _Script:
         if self.world.roles[key] is Role.NETWORK:
             owner = owners.get(key)
             of = f", owner={self.world.names[owner]!r}" if owner is not None else ""
-            self.networks[label] = None
+            self.networks[label] = self.world.names[owner] if owner is not None else ""
             self.lines.append(f"{variable} = network({label!r}{of})")
             return
         held = ", ".join(self.made[net] for net, owner in owners.items() if owner == key and net in self.made)
@@ -189,13 +208,19 @@ class _Script:
         spec = function.args
         bare = not _is_static(function) and self.entry.cls is not None
         by_position = [*spec.posonlyargs, *spec.args]
-        optional = {one.arg for one in by_position[len(by_position) - len(spec.defaults) :]} if spec.defaults else set()
+        optional = (
+            {one.arg for one in by_position[len(by_position) - len(spec.defaults) :]}
+            if spec.defaults
+            else set()
+        )
         optional |= {one.arg for one, value in zip(spec.kwonlyargs, spec.kw_defaults) if value is not None}
-        found = []
+        found: list[str] = []
         for at, one in enumerate([*by_position[bare:], *spec.kwonlyargs]):
             value = self._argument(one, function, one.arg in optional, varies)
             if value is not None:
-                named = at >= len(spec.posonlyargs) - bare and bool(found or optional or one in spec.kwonlyargs)
+                named = at >= len(spec.posonlyargs) - bare and bool(
+                    found or optional or one in spec.kwonlyargs
+                )
                 found.append(f"{one.arg}={value}" if named or one in spec.kwonlyargs else value)
         return ", ".join(found)
 
@@ -206,7 +231,11 @@ class _Script:
         parts = {key: var for key, var in self.made.items() if isinstance(key, tuple) and _root(key) is one}
         turn = ", turn" if varies else ""
         if parts:
-            held = ", ".join(f"{key[1]}={var}" for key, var in parts.items() if key[0] is one and str(key[1]).isidentifier())
+            held = ", ".join(
+                f"{key[1]}={var}"
+                for key, var in parts.items()
+                if key[0] is one and str(key[1]).isidentifier()
+            )
             return f"Given({one.arg!r}{turn or ', 0'}, {held})"
         if optional:
             return None
@@ -237,7 +266,14 @@ def _is_used_as_data(name: str, function: ast.FunctionDef) -> bool:
 
 
 def _is_range(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id in ("range", "print", "float", "int", "min", "max")
+    return isinstance(call.func, ast.Name) and call.func.id in (
+        "range",
+        "print",
+        "float",
+        "int",
+        "min",
+        "max",
+    )
 
 
 def _is_handed(key: Key) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Finding, Fix
 from gradfix.pipeline.analysis import Analysis, analyse, problem_of
-from gradfix.pipeline.options import Options, configured_in, keep_within, read_by_runs
+from gradfix.pipeline.options import Options, StepsAlone, configured_in, keep_within, read_by_runs
 from gradfix.pipeline.results import Attempt, Outcome
 from gradfix.project import configuration, source
 from gradfix.project.source import Problem
@@ -51,9 +51,12 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
     except Exception as error:
         reason = problem_of(before.source.path, "verification", error).message
         return attempt._replace(reason=reason, withheld=not options.unproved)
-    outcomes = {"proved": Outcome.PROVED, "refuted": Outcome.REFUTED}
+    outcomes = {one.value: one for one in Outcome}
     outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
-    withheld = not options.unproved and outcome is Outcome.UNVERIFIED
+    is_unproved = outcome is Outcome.UNVERIFIED or (
+        outcome is Outcome.PROVED_ALONE and options.step_alone is not StepsAlone.WRITTEN
+    )
+    withheld = not options.unproved and is_unproved
     return attempt._replace(outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
 
 
@@ -113,7 +116,9 @@ def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> 
             return through
         tried = f"run through {os.path.basename(script.path)}: {through.reason}"
         evidence = replace(evidence, reason=f"{evidence.reason}; {tried}")
-    return _alone(before, after, fix, evidence, options)
+    return (
+        evidence if options.step_alone is StepsAlone.LEFT else _alone(before, after, fix, evidence, options)
+    )
 
 
 def _alone(before: Analysis, after: Analysis, fix: Fix, program: Evidence, options: Options) -> Evidence:

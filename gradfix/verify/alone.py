@@ -36,11 +36,19 @@ class Driver:
     text: str
     world: str
     """What it assumes, for people."""
-    networks: tuple[str, ...]
-    """Those that are made up."""
+    networks: tuple[tuple[str, str], ...]
+    """Those that are made up, each with the optimizer that updates it."""
     first: int
     last: int
     """The lines of the entry in the fixed text."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of networks that differ in it."""
+        if not self.networks:
+            return KINDS[:1]
+        owners = [owner for _, owner in self.networks if owner]
+        return KINDS if len(set(owners)) < len(owners) else tuple(one for one in KINDS if one != "shared")
 
 
 class Harness:
@@ -100,7 +108,7 @@ def verify_alone(
     harness = Harness(rewrite, command, interpreter, limits, allow_unsandboxed)
     first, *others = drivers
     ((evidence, trial),) = harness.run([(first, KINDS[0], rewrite.after)], SCHEMA)
-    kinds = KINDS if any(driver.networks for driver in drivers) else KINDS[:1]
+    kinds = first.kinds
     alone = StepAlone(
         first.entry, why, tuple(driver.world for driver in drivers), kinds, (), _kept(first, trial.schema)
     )
@@ -108,7 +116,7 @@ def verify_alone(
     if evidence.outcome != "proved":
         return evidence
     asked = [(one, kind, rewrite.after) for one in drivers for kind in kinds][1:]
-    for (driver, kind, _), (other, _) in zip(asked, harness.run(asked, trial.schema)):
+    for (driver, kind, _), (other, _) in zip(asked, harness.run(asked, trial.schema, (0,))):
         if other.outcome != "proved":
             reason = f"not all worlds agree: with networks that are {kind}, {driver.world or 'as it stands'}: {other.reason}"
             return replace(evidence, outcome="not run", reason=reason)
@@ -119,7 +127,12 @@ def verify_alone(
     if missed is not None or not refuted:
         reason = missed or "no mistake could be planted that the step alone refutes"
         return replace(evidence, outcome="not run", reason=reason)
-    return evidence
+    worlds = f"{len(drivers)} worlds and " if len(drivers) > 1 else ""
+    reason = (
+        f"{evidence.reason}; the same in {worlds}{len(kinds)} kinds of networks; {len(refuted)} planted mistakes "
+        f"are refuted; the program itself could not run: {why}"
+    )
+    return replace(evidence, outcome="proved for the step alone", reason=reason)
 
 
 def _chosen(rewrite: Rewrite, driver: Driver) -> list[Planted]:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from gradfix.verify.claims import Check, SideEffectComparison
 from gradfix.verify.recording.records import Draws, Recording
 
-EvidenceOutcome = Literal["proved", "refuted", "not run"]
+EvidenceOutcome = Literal["proved", "proved for the step alone", "refuted", "not run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,8 @@ class Evidence:
         ]
 
     def _verdict(self) -> str:
-        return f"{self.outcome:<12}{self.reason}"
+        outcome = self.outcome if len(self.outcome) < 12 else "proved"
+        return f"{outcome:<12}{self.reason}"
 
     def _runs(self) -> list[str]:
         first = self.seeds[0] if self.seeds else 0
@@ -229,8 +230,23 @@ class Evidence:
             for run in self.runs
             if run.seed == first and run.version in ("before", "after")
         ]
+        shown += self._alone()
         shown += [f"{'replaced':<12}{one}" for one in self.standins]
         shown += [f"{'memory':<12}{one}" for one in (self.memory(),) if one is not None]
+        return shown
+
+    def _alone(self) -> list[str]:
+        """In what the step was run alone."""
+        if self.alone is None:
+            return []
+        shown = [f"{'program':<12}could not run: {self.alone.why}", f"{'step alone':<12}{self.alone.entry}()"]
+        shown += [f"{'assumed':<12}{world}" for world in self.alone.worlds if world]
+        if len(self.alone.networks) > 1:
+            shown.append(
+                f"{'networks':<12}made up, of {len(self.alone.networks)} kinds: {', '.join(self.alone.networks)}"
+            )
+        if self.alone.refuted:
+            shown.append(f"{'planted':<12}and refuted: {', '.join(self.alone.refuted)}")
         return shown
 
     def reworded(self, before: Callable[[str], str], after: Callable[[str], str]) -> Evidence:

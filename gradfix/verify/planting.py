@@ -20,7 +20,12 @@ class Planted(NamedTuple):
     text: str
 
 
-LOSS_DOUBLED, DROPPED, STALE, DETACHED = "loss doubled", "micro-batch dropped", "stale forward", "term detached"
+LOSS_DOUBLED, DROPPED, STALE, DETACHED = (
+    "loss doubled",
+    "micro-batch dropped",
+    "stale forward",
+    "term detached",
+)
 KINDS = (LOSS_DOUBLED, DROPPED, STALE, DETACHED)
 
 
@@ -32,7 +37,11 @@ def planted(text: str, first: int, last: int) -> Iterator[Planted]:
     for node in ast.walk(tree):
         if not first <= getattr(node, "lineno", 0) <= last:
             continue
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "backward"
+        ):
             if node.args:
                 continue  # What is differentiated is an argument, or has a gradient of its own.
             loss = node.func.value

@@ -37,7 +37,9 @@ SIZE = re.compile(
     re.I,
 )
 """Names of sizes and counts."""
-TURN = re.compile(r"^(?:i|n|t|k|it|idx|index|step|turn|epoch|iter|iteration|batch_idx|batch_i|global_step|episode)$")
+TURN = re.compile(
+    r"^(?:i|n|t|k|it|idx|index|step|turn|epoch|iter|iteration|batch_idx|batch_i|global_step|episode)$"
+)
 """Names of the number of a call."""
 CHANGING = re.compile(r"backward|step|zero_grad|minimi[sz]e|optimi[sz]e|update|fit|train")
 """Methods that may change weights or gradients: nobody may take their place."""

@@ -32,8 +32,8 @@ NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 def load(path: str) -> types.ModuleType:
     """The file at ``path``, from the project's root, as a module."""
     run = context.run()
-    absolute = run.job["path"]
     root = os.path.realpath(run.root)
+    absolute = run.job.get("path") or os.path.join(root, path)
     sys.path[:0] = [one for one in (os.path.dirname(absolute), root) if one not in sys.path]
     name = os.path.splitext(path)[0].replace("/", ".")
     module = types.ModuleType(name)
@@ -41,10 +41,14 @@ def load(path: str) -> types.ModuleType:
     module.__package__ = name.rpartition(".")[0]
     module.__dict__["__planted__"] = planted
     sys.modules[name] = module
-    source: str = run.job["source"]
+    source: str = run.job.get("source") or _text(absolute)
     linecache.cache[absolute] = (len(source), None, source.splitlines(True), absolute)
-    tree = coverage.marked(source, absolute, run.job["watched"])
-    own = {one.name for one in tree.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    tree = coverage.marked(source, absolute, run.job.get("watched", ()))
+    own = {
+        one.name
+        for one in tree.body
+        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    }
     sys.meta_path.append(_Finder())
     _Loading.now = True
     for statement in tree.body:
@@ -54,6 +58,11 @@ def load(path: str) -> types.ModuleType:
     if run.recorder.backwards or run.recorder.steps:
         run.stop(f"{path} trains when it is imported")
     return module
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 class _Loading:
@@ -102,7 +111,9 @@ def _is_absent_now(error: ImportError) -> bool:
         return False
     _Finder.names.add(error.name)
     only_logs = error.name.partition(".")[0] in ignored.ONLY_LOG_OR_DRAW
-    context.run().used(f"the module {error.name}", "nothing: " + ("it only logs or draws" if only_logs else "not installed"))
+    context.run().used(
+        f"the module {error.name}", "nothing: " + ("it only logs or draws" if only_logs else "not installed")
+    )
     return True
 
 

@@ -52,6 +52,8 @@ def _trunk() -> torch.nn.Module:
 class Network(torch.nn.Module):
     """See the module's docstring."""
 
+    _state: torch.Tensor
+
     def __init__(self, place: str, trunk: torch.nn.Module) -> None:
         super().__init__()
         self.place = place
@@ -145,10 +147,9 @@ def optimizer(place: str, owned: list[Any], line: int = 0) -> torch.optim.Optimi
     run = context.run()
     run.used(place, "Adam over " + " and ".join(getattr(net, "place", "a network") for net in owned))
     if line:
-        at = {"script": [line, None, None, None], "inner": None, "tensor": False}
+        at = {"script": [line, None, None, None], "inner": None, "tensor": False, "called": place}
         run.recorder.places.__dict__["here"] = lambda: at
     try:
         return torch.optim.Adam(parameters, lr=0.01)
     finally:
         run.recorder.places.__dict__.pop("here", None)
-
