@@ -1,9 +1,9 @@
 """The step alone: a rewrite is run in drivers that call one function or class, where its program cannot run.
 
-A driver makes up what the entry is handed (``runtime/alone``), one driver for each world of the open world, and
-runs it with each kind of networks that nobody sees. The claim of the fix is judged as ever; all have to agree.
-And a harness proves only if it refutes: with one more mistake planted into the repair (``planting.py``), the
-same driver has to refute it. Else nothing is proved.
+A driver makes up what the entry is handed (``runtime/alone``), one driver for each world of the open world,
+and runs it with each kind of networks that nobody sees. The claim of the fix is judged as ever; all have to
+agree. And a harness proves only if it refutes: with one more mistake planted into the repair
+(``planting.py``), the same driver has to refute it. Else nothing is proved.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from gradfix.runtime.alone.kinds import KINDS
 from gradfix.verify.command import Command
@@ -106,7 +105,7 @@ def verify_alone(
     if isinstance(interpreter, str):
         return Evidence("not run", interpreter)
     harness = Harness(rewrite, command, interpreter, limits, allow_unsandboxed)
-    first, *others = drivers
+    first = drivers[0]
     ((evidence, trial),) = harness.run([(first, KINDS[0], rewrite.after)], SCHEMA)
     kinds = first.kinds
     alone = StepAlone(
@@ -118,7 +117,8 @@ def verify_alone(
     asked = [(one, kind, rewrite.after) for one in drivers for kind in kinds][1:]
     for (driver, kind, _), (other, _) in zip(asked, harness.run(asked, trial.schema, (0,))):
         if other.outcome != "proved":
-            reason = f"not all worlds agree: with networks that are {kind}, {driver.world or 'as it stands'}: {other.reason}"
+            where = ", ".join(filter(None, (f"networks that are {kind}", driver.world)))
+            reason = f"not all worlds agree: with {where}: {other.reason}"
             return replace(evidence, outcome="not run", reason=reason)
     mutants = _chosen(rewrite, first)
     shown = harness.run([(first, KINDS[0], one.text) for one in mutants], trial.schema, (0,))
@@ -129,8 +129,8 @@ def verify_alone(
         return replace(evidence, outcome="not run", reason=reason)
     worlds = f"{len(drivers)} worlds and " if len(drivers) > 1 else ""
     reason = (
-        f"{evidence.reason}; the same in {worlds}{len(kinds)} kinds of networks; {len(refuted)} planted mistakes "
-        f"are refuted; the program itself could not run: {why}"
+        f"{evidence.reason}; the same in {worlds}{len(kinds)} kinds of networks; {len(refuted)} planted "
+        f"mistakes are refuted; the program itself could not run: {why}"
     )
     return replace(evidence, outcome="proved for the step alone", reason=reason)
 

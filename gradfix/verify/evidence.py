@@ -241,10 +241,8 @@ class Evidence:
             return []
         shown = [f"{'program':<12}could not run: {self.alone.why}", f"{'step alone':<12}{self.alone.entry}()"]
         shown += [f"{'assumed':<12}{world}" for world in self.alone.worlds if world]
-        if len(self.alone.networks) > 1:
-            shown.append(
-                f"{'networks':<12}made up, of {len(self.alone.networks)} kinds: {', '.join(self.alone.networks)}"
-            )
+        if len(kinds := self.alone.networks) > 1:
+            shown.append(f"{'networks':<12}made up, of {len(kinds)} kinds: {', '.join(kinds)}")
         if self.alone.refuted:
             shown.append(f"{'planted':<12}and refuted: {', '.join(self.alone.refuted)}")
         return shown

@@ -1,8 +1,8 @@
 """What is handed in and is neither network nor optimizer: a value that its use gives a shape.
 
-It is the value that takes the place of a file's content (``standins/value.py``), made of tensors: a batch of
-data, a loader of batches, a configuration, a criterion, a logger. A size that is wrong is mended by what torch
-says of it, as for every stand-in.
+It is the value that takes the place of a file's content (``standins/value.py``), made of tensors: a batch
+of data, a loader of batches, a configuration, a criterion, a logger. A size that is wrong is mended by what
+torch says of it, as for every stand-in.
 """
 
 from __future__ import annotations
@@ -158,9 +158,10 @@ class Given(Value):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = self._place.rpartition(".")[2]
         handed = list(tensors(args)) + list(tensors(kwargs))
-        if CHANGING.search(name):
+        unused = is_unused(sys._getframe(1))
+        if CHANGING.search(name) or (unused and trained((args, kwargs))):
             context.run().stop(f"{self._place}() may change weights or gradients, and nobody sees how")
-        if _is_unused(sys._getframe(1)):
+        if unused:
             return None
         if any(one.requires_grad for one in handed):
             return self._computed(handed)
@@ -197,7 +198,15 @@ def tensors(held: Any, depth: int = 3) -> Iterator[torch.Tensor]:
             yield from tensors(one, depth - 1)
 
 
-def _is_unused(frame: types.FrameType) -> bool:
+def trained(held: Any, depth: int = 3) -> bool:
+    """Whether there are networks, optimizers or parameters in what a call is given, which it may change."""
+    if isinstance(held, (torch.nn.Module, torch.optim.Optimizer, torch.nn.Parameter, types.GeneratorType)):
+        return True
+    inner = held.values() if isinstance(held, dict) else held if isinstance(held, (list, tuple)) else ()
+    return depth > 0 and any(trained(one, depth - 1) for one in inner)
+
+
+def is_unused(frame: types.FrameType) -> bool:
     """Whether the code that calls throws the result away: it only logs, or draws."""
     following = (one for one in dis.get_instructions(frame.f_code) if one.offset > frame.f_lasti)
     after = next((one for one in following if one.opname != "CACHE"), None)

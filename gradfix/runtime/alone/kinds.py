@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 KINDS = ("pure", "noisy", "stateful", "shared", "cut")
-"""``pure``; ``noisy``: with dropout and a batch normalization; ``stateful``: with a state that each call moves;
-``shared``: networks of one optimizer share their trunk; ``cut``: not differentiable in data."""
+"""``pure``; ``noisy``: with dropout and a batch normalization; ``stateful``: with a state that each call
+moves; ``shared``: networks of one optimizer share their trunk; ``cut``: not differentiable in data."""

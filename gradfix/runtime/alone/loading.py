@@ -1,8 +1,9 @@
 """The file under test, as a module, although its program cannot run.
 
-It is executed statement by statement. What it cannot import is *absent*: it can be named, called and derived
-from while the file is loaded, and stops the run where the step needs it. A statement that fails leaves what it
-binds made up; loops and calls of the file's own functions at its top are its program, which nobody asked for.
+It is executed statement by statement. What it cannot import is *absent*: it can be named, called and
+derived from while the file is loaded, and stops the run where the step needs it. A statement that fails
+leaves what it binds made up; loops and calls of the file's own functions at its top are its program, which
+nobody asked for.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ import re
 import sys
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from ..probe import coverage
 from ..standins import context, ignored
 from . import planted
-from .given import Given, _is_unused, tensors
+from .given import Given, is_unused, tensors, trained
 
 TRIES = 40
 """How many imports of one statement may be absent."""
@@ -131,7 +132,7 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    names: set[str] = set()
+    names: ClassVar[set[str]] = set()
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if not any(fullname == name or fullname.startswith(name + ".") for name in self.names):
@@ -167,7 +168,8 @@ class Absent(ignored.Nothing):
             return args[0]
         logs = self._path.partition(".")[0] in ignored.ONLY_LOG_OR_DRAW
         graphs = any(one.requires_grad for one in (*tensors(args), *tensors(kwargs)))
-        if not _Loading.now and not logs and (graphs or not _is_unused(sys._getframe(1))):
+        changes = graphs or trained((args, kwargs)) or not is_unused(sys._getframe(1))
+        if not _Loading.now and not logs and changes:
             self._needed()
         return Absent(f"{self._path}()")
 
