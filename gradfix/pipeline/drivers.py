@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from gradfix.autograd.open_world import OF_NETWORKS
 from gradfix.autograd.program import Program, worlds_of
 from gradfix.autograd.symbols import Key, Role, World
 from gradfix.core.codemod import Fix
@@ -22,7 +23,8 @@ from gradfix.pipeline.placing import spans_of
 from gradfix.verify.alone import Driver
 from gradfix.verify.command import project_root
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SIZE = re.compile(r"dim|size|(?:^|_)n(?:um)?_|_n(?:um)?$|channels|classes|epoch|(?:^|_)lr|learning_rate")
+"""Names of parameters that are numbers even where they are handed on."""
 
 
 class Entry(NamedTuple):
@@ -87,8 +89,9 @@ def _driver(before: Analysis, after: Analysis, entry: Entry, world: World) -> Dr
     path = Path(before.source.path).absolute()
     name = os.path.relpath(path, project_root(path)).replace(os.sep, "/")
     written = _Script(entry, world)
-    made = written.set_up()
+    written.set_up()
     call = written.call()
+    made = "".join(f"{line}\n" for line in written.lines)
     assumed = _assumed(world)
     said = f"\n\nIt is assumed that {assumed}." if assumed else ""
     text = f'''"""The step alone: {entry.name}() of {name}, with what it is handed made up.{said}
@@ -151,7 +154,7 @@ class _Script:
             "number",
         }
 
-    def set_up(self) -> str:
+    def set_up(self) -> None:
         """The statements before the loop."""
         roles = self.world.roles
         self.constructor = _constructor(self.entry.cls)
@@ -161,6 +164,7 @@ class _Script:
         for key, role in roles.items():
             if role is Role.OPTIMIZER and _is_handed(key):
                 self._make(key)
+        self._put_together()
         if self.entry.cls is not None and not _is_static(self.entry.function):
             self.lines.append(
                 f"subject = module.{self.entry.cls.name}({self._arguments(self.constructor, False)})"
@@ -168,7 +172,6 @@ class _Script:
             for key in roles:
                 if isinstance(key, tuple) and isinstance(key[0], ast.ClassDef) and key in self.made:
                     self.lines.append(f"subject.{key[1]} = {self.made[key]}")
-        return "".join(f"{line}\n" for line in self.lines)
 
     def call(self) -> str:
         """The call of the entry."""
@@ -176,6 +179,23 @@ class _Script:
         if self.entry.cls is not None and not _is_static(self.entry.function):
             called = f"subject.{self.entry.function.name}"
         return f"{called}({self._arguments(self.entry.function, True)})"
+
+    def _put_together(self) -> None:
+        """Put networks and optimizers into what they are handed in with."""
+        for key, variable in list(self.made.items()):
+            if isinstance(key, tuple) and isinstance(_root(key), ast.arg):
+                self.lines.append(f"{self._expression(key[0])}{_suffix(key)} = {variable}")
+
+    def _expression(self, key: Key) -> str:
+        """How to reach a symbol; what it is handed in with is made, unless it is there."""
+        if key in self.made:
+            return self.made[key]
+        if isinstance(key, tuple):
+            return self._expression(key[0]) + _suffix(key)
+        assert isinstance(key, ast.arg)
+        self.made[key] = self._variable(key.arg)
+        self.lines.append(f"{self.made[key]} = Given({key.arg!r})")
+        return self.made[key]
 
     def _make(self, key: Key) -> None:
         """Make a network or an optimizer."""
@@ -228,19 +248,16 @@ class _Script:
         """The expression for one parameter; None where its default will do."""
         if one in self.made:
             return self.made[one]
-        parts = {key: var for key, var in self.made.items() if isinstance(key, tuple) and _root(key) is one}
         turn = ", turn" if varies else ""
-        if parts:
-            held = ", ".join(
-                f"{key[1]}={var}"
-                for key, var in parts.items()
-                if key[0] is one and str(key[1]).isidentifier()
-            )
-            return f"Given({one.arg!r}{turn or ', 0'}, {held})"
         if optional:
             return None
         if one.arg in ("device", "dev"):
             return "'cpu'"
+        if _is_used_as_network(one.arg, self.entry.node):
+            self.made[one] = self._variable(one.arg)
+            self.networks[one.arg] = ""
+            self.lines.append(f"{self.made[one]} = network({one.arg!r})")
+            return self.made[one]
         annotation = ast.unparse(one.annotation) if one.annotation is not None else ""
         if annotation == "bool":
             return "False"
@@ -249,13 +266,23 @@ class _Script:
         return f"Given({one.arg!r}{turn})"
 
 
+def _is_used_as_network(name: str, within: ast.AST) -> bool:
+    """Whether something of this name, or an attribute, has methods that only networks have."""
+    for node in ast.walk(within):
+        if isinstance(node, ast.Attribute) and node.attr in OF_NETWORKS:
+            held = node.value
+            if name == (held.attr if isinstance(held, ast.Attribute) else getattr(held, "id", "")):
+                return True
+    return False
+
+
 def _is_used_as_data(name: str, function: ast.FunctionDef) -> bool:
-    """Whether a parameter is asked for parts, gone through, called, or handed on by position."""
+    """Whether a parameter is asked for parts, gone through, called, or handed on and no size by its name."""
     for node in ast.walk(function):
         if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
             held = [node.value]
         elif isinstance(node, ast.Call):
-            held = [node.func, *(() if _is_range(node) else node.args)]
+            held = [node.func, *(() if _is_range(node) or SIZE.search(name) else node.args)]
         elif isinstance(node, (ast.For, ast.comprehension)):
             held = [node.iter]
         else:
@@ -279,6 +306,11 @@ def _is_range(call: ast.Call) -> bool:
 def _is_handed(key: Key) -> bool:
     """Whether a symbol is a parameter, an attribute that nobody sets, or a part of one."""
     return isinstance(_root(key), (ast.arg, ast.ClassDef))
+
+
+def _suffix(key: tuple[Key, str]) -> str:
+    """The last step on the way to a part, as Python writes it."""
+    return key[1] if key[1].startswith("[") else f".{key[1]}"
 
 
 def _root(key: Key) -> Key:

@@ -142,7 +142,8 @@ def _alone(before: Analysis, after: Analysis, fix: Fix, program: Evidence, optio
         )
         if found.outcome != "not run":
             return found
-        program = replace(program, reason=f"{program.reason}; the step alone: {found.reason}")
+        reason = f"{program.reason}; the step alone: {found.reason}"
+        program = replace(program, reason=reason, alone=found.alone)
     return program
 
 

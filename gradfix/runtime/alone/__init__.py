@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from .given import Given, number
 from .loading import load
-from .networks import network, optimizer
+from .networks import choose, network, optimizer
 
 __all__ = ["Given", "load", "network", "number", "optimizer", "turns"]
 
@@ -33,5 +33,7 @@ def turns() -> Iterator[int]:
 
 
 def provide() -> None:
-    """Let drivers import this package."""
+    """Let drivers import this package; their arguments are theirs, and not those of the file."""
+    choose(sys.argv[1:])
+    del sys.argv[1:]
     sys.modules[NAME] = sys.modules[__name__]

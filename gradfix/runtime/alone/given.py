@@ -41,25 +41,27 @@ TURN = re.compile(
     r"^(?:i|n|t|k|it|idx|index|step|turn|epoch|iter|iteration|batch_idx|batch_i|global_step|episode)$"
 )
 """Names of the number of a call."""
+SETTINGS = re.compile(r"conf|cfg|args|opt|param|setting|flags|^hp", re.I)
+"""Names of what holds settings."""
 CHANGING = re.compile(r"backward|step|zero_grad|minimi[sz]e|optimi[sz]e|update|fit|train")
 """Methods that may change weights or gradients: nobody may take their place."""
 
 
 def number(name: str, turn: int = 0) -> Any:
     """A number for what is called so, as far as its name says; else a value that its use gives a shape."""
-    found = _number(name, name, turn)
+    if TURN.match(name):
+        return turn
+    found = _number(name, name)
     return Given(name, turn) if found is None else found
 
 
-def _number(name: str, place: str, turn: int = 0) -> Any:
+def _number(name: str, place: str) -> Any:
     """The number that a name stands for; None if it stands for none."""
     spread = zlib.crc32(place.encode())
     if re.search(r"batch_?size|^bs$", name, re.I):
         return value.rows_of(context.run())
     if re.search(r"workers|verbose|seed|^start", name, re.I):
         return 0
-    if TURN.match(name):
-        return turn
     if re.search(r"(?:^|_)lr|learning_?rate", name, re.I):
         return 0.01
     if FRACTION.search(name):
@@ -108,14 +110,25 @@ class Given(Value):
         return found
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, (str, bytes)):
-            return self._part(key, f"[{key!r}]")
+        if ... in self._parts:
+            return self._parts[...]
+        if isinstance(key, str):
+            found = _number(key, f"{self._place}.{key}") if SETTINGS.search(self._place) else None
+            return self._part(key, f"[{key!r}]") if found is None or key in self._parts else found
         known = context.run().schema.get("sizes", {})
         if isinstance(key, int) and self._held is None and self._place not in known:
             return self._part(key, f"[{key}]")
         return self._array()[value.settled(key)]
 
+    def __setitem__(self, key: Any, held: Any) -> None:
+        if key is ...:
+            self._parts[key] = held  # All that it lists is this one.
+        else:
+            super().__setitem__(key, held)
+
     def __len__(self) -> int:
+        if ... in self._parts:
+            return 1
         if self._held is not None and not isinstance(self._held, str):
             return len(self._held)
         return value.rows_of(context.run())
@@ -123,6 +136,8 @@ class Given(Value):
     def __iter__(self) -> Iterator[Any]:
         if self._held is not None:
             return iter(self._held)
+        if ... in self._parts:
+            return iter([self._parts[...]])
         count = unpacked(sys._getframe(1))
         if count is not None:
             return iter([self._part(at, f"[{at}]") for at in range(count)])
@@ -143,13 +158,36 @@ class Given(Value):
             return super().__getattr__(name)
         if name == "append":
             return self._parts.setdefault("list", []).append
-        if hasattr(torch.Tensor, name):
+        is_setting = SETTINGS.search(self._place) is not None and self._held is None
+        if hasattr(torch.Tensor, name) and not is_setting:
             return getattr(self._array(), name)
         found = _number(name, f"{self._place}.{name}")
         if found is None:
             found = self._part("." + name, "." + name)
         self.__dict__[name] = found
         return found
+
+    def __fspath__(self) -> str:
+        return re.sub(r"\W+", "_", self._place).strip("_")
+
+    def __eq__(self, other: object) -> Any:
+        if not self and isinstance(other, (bool, int, float, str)):
+            return other in ("", False)
+        return super().__eq__(other)
+
+    __hash__ = Value.__hash__
+
+    @classmethod
+    def __torch_function__(cls, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(function, "__name__", "") in TAKING_SIZES:
+            first, rest = (args[:1], args[1:]) if isinstance(args and args[0], torch.Tensor) else ((), args)
+            return function(*value.settled(first), *_sized(rest), **_sized(kwargs or {}))
+        return function(*value.settled(args), **value.settled(kwargs or {}))
+
+    def __index__(self) -> int:
+        if self._held is None and not self:
+            return int(value.PRIMES[zlib.crc32(self._place.encode()) % len(value.PRIMES)])
+        return super().__index__()
 
     def __bool__(self) -> bool:
         # A setting that nobody has made is off.
@@ -178,6 +216,43 @@ class Given(Value):
             size = min(len(first), len(other))
             parts.append((first[:size] - other[:size] / at).square().mean() + other.sigmoid().mean() / at)
         return torch.stack(parts).sum()
+
+
+TAKING_SIZES = frozenset(
+    "randn rand zeros ones empty full randint arange linspace eye view reshape expand repeat chunk".split()
+)
+"""Functions of torch, and methods of tensors, whose arguments are sizes."""
+
+
+def _sized(held: Any) -> Any:
+    """``held`` with whole numbers in the place of settings."""
+    if isinstance(held, Given):
+        return held if held else int(held.__index__())
+    if type(held) in (list, tuple):
+        return type(held)(_sized(one) for one in held)
+    if type(held) is dict:
+        return {name: _sized(one) for name, one in held.items()}
+    return held
+
+
+def _with_a_number(name: str) -> Any:
+    """An operation of :class:`Given` with a plain number: an attribute that is no array yet is one too."""
+    with_arrays = getattr(Value, name)
+
+    def operate(self: Given, *others: Any) -> Any:
+        plain = bool(others) and isinstance(others[0], (bool, int, float)) and self._held is None
+        if plain and not self:
+            return getattr(0.5, name)(*others)
+        return with_arrays(self, *others)
+
+    return operate
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    setattr(Given, f"__{_name}__", _with_a_number(f"__{_name}__"))
+    setattr(Given, f"__r{_name}__", _with_a_number(f"__r{_name}__"))
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(Given, f"__{_name}__", _with_a_number(f"__{_name}__"))
 
 
 EACH = "[each]"

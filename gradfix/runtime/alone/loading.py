@@ -9,6 +9,7 @@ nobody asked for.
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -37,6 +38,37 @@ def load(path: str) -> types.ModuleType:
     absolute = run.job.get("path") or os.path.join(root, path)
     sys.path[:0] = [one for one in (os.path.dirname(absolute), root) if one not in sys.path]
     name = os.path.splitext(path)[0].replace("/", ".")
+    sys.meta_path.insert(0, _Finder())
+    _Loading.now = True
+    if "source" in run.job:
+        importlib.import_module("..probe.execution", __package__).imported_as(
+            absolute, run.job["source"], run.job["watched"]
+        )
+    _import_package(name.rpartition(".")[0])
+    module = sys.modules.get(name) or _loaded(name, absolute)
+    module.__dict__["__planted__"] = planted
+    _Loading.now = False
+    if run.recorder.backwards or run.recorder.steps:
+        run.stop(f"{path} trains when it is imported")
+    return module
+
+
+def _import_package(name: str) -> None:
+    """Import the package that a file lies in, if it can be: it may import the file itself."""
+    for _ in range(TRIES if name.replace(".", "").isidentifier() else 0):
+        try:
+            importlib.import_module(name)
+            return
+        except ImportError as error:
+            if not _is_absent_now(error):
+                return
+        except (Exception, SystemExit):
+            return
+
+
+def _loaded(name: str, absolute: str) -> types.ModuleType:
+    """A file as a module, executed statement by statement."""
+    run = context.run()
     module = types.ModuleType(name)
     module.__file__ = absolute
     module.__package__ = name.rpartition(".")[0]
@@ -50,14 +82,9 @@ def load(path: str) -> types.ModuleType:
         for one in tree.body
         if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     }
-    sys.meta_path.append(_Finder())
-    _Loading.now = True
     for statement in tree.body:
         if not _is_program(statement, own):
             _execute(statement, module, absolute)
-    _Loading.now = False
-    if run.recorder.backwards or run.recorder.steps:
-        run.stop(f"{path} trains when it is imported")
     return module
 
 
@@ -97,7 +124,8 @@ def _execute(statement: ast.stmt, module: types.ModuleType, path: str) -> None:
     for name in _bound(statement):
         if name not in module.__dict__:
             imported = isinstance(statement, (ast.Import, ast.ImportFrom))
-            module.__dict__[name] = Absent(name) if imported else Given(name)
+            within = f"{getattr(statement, 'module', None) or ''}.".lstrip(".")
+            module.__dict__[name] = Absent(within + name) if imported else Given(name)
             run.used(name, f"made up, for line {statement.lineno} fails")
 
 
@@ -111,11 +139,19 @@ def _is_absent_now(error: ImportError) -> bool:
     if not error.name or error.name in _Finder.names or not isinstance(error, ModuleNotFoundError):
         return False
     _Finder.names.add(error.name)
-    only_logs = error.name.partition(".")[0] in ignored.ONLY_LOG_OR_DRAW
+    if error.name == "tensorboard":
+        _Finder.names.add("torch.utils.tensorboard")  # Torch's own part of it lacks the rest.
+    only_logs = _only_logs(error.name)
     context.run().used(
         f"the module {error.name}", "nothing: " + ("it only logs or draws" if only_logs else "not installed")
     )
     return True
+
+
+def _only_logs(path: str) -> bool:
+    """Whether a module, or what it holds, is there to log or to draw."""
+    parts = path.split(".")
+    return any(".".join(parts[:count]) in ignored.ONLY_LOG_OR_DRAW for count in range(1, len(parts) + 1))
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
@@ -166,7 +202,7 @@ class Absent(ignored.Nothing):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and isinstance(args[0], (types.FunctionType, type)):
             return args[0]
-        logs = self._path.partition(".")[0] in ignored.ONLY_LOG_OR_DRAW
+        logs = _only_logs(self._path)
         graphs = any(one.requires_grad for one in (*tensors(args), *tensors(kwargs)))
         changes = graphs or trained((args, kwargs)) or not is_unused(sys._getframe(1))
         if not _Loading.now and not logs and changes:

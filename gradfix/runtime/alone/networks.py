@@ -22,9 +22,17 @@ from .kinds import KINDS
 WIDTH = 8
 
 
+_kinds = [KINDS[0]]
+
+
+def choose(asked: list[str]) -> None:
+    """Choose the kind of the networks in this run, by the arguments of the driver."""
+    _kinds[:] = [one for one in asked if one in KINDS][:1] or _kinds
+
+
 def kind() -> str:
-    """The kind of the networks in this run, by the argument of the driver."""
-    return sys.argv[1] if len(sys.argv) > 1 and sys.argv[1] in KINDS else KINDS[0]
+    """The kind of the networks in this run."""
+    return _kinds[0]
 
 
 _trunks: dict[str, torch.nn.Module] = {}
