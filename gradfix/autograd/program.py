@@ -25,7 +25,7 @@ from gradfix.autograd.graph import Backward, InPlaceChange, OptimizerState, Step
 from gradfix.autograd.imports import LocalModule
 from gradfix.autograd.interpreter.contexts import exhaust
 from gradfix.autograd.interpreter.loops import carried, values_by_path
-from gradfix.autograd.open_world import Assumption, assume, is_followed
+from gradfix.autograd.open_world import assume, is_followed
 from gradfix.autograd.parameters import set_mode
 from gradfix.autograd.relevance import FunctionDefinition, Relevance, backwards_in, children, suites, walk
 from gradfix.autograd.run import (
@@ -39,7 +39,7 @@ from gradfix.autograd.run import (
     Uncaught,
 )
 from gradfix.autograd.semantics.functions import MANY_CALLS, call_function, instantiate
-from gradfix.autograd.symbols import World
+from gradfix.autograd.symbols import Role, World
 from gradfix.autograd.trace_queries import steps_using
 from gradfix.autograd.unbound import CONSTRUCTORS
 from gradfix.autograd.values import (
@@ -470,13 +470,23 @@ def deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(limit)
 
 
-def worlds_of(entry: EntryPoint) -> Assumption:
-    """The admissible worlds of an entry point; the one in which nothing is assumed where there are none."""
-    found: Assumption | None = None
-    if entry.explore_in is not None:
-        with deep_recursion():
-            found = assume(partial(_main_run, entry.explore_in))
-    return found or Assumption([World()], "")
+def worlds_of(entry: EntryPoint) -> list[World]:
+    """The admissible worlds of an entry point; where it is not known who owns what, one with its networks."""
+    explore_in = entry.explore_in
+    if explore_in is None:
+        return [World()]
+    tried: list[World] = []
+
+    def explore(world: World) -> Run:
+        tried.append(world)
+        return _main_run(explore_in, world)
+
+    with deep_recursion():
+        found = assume(explore)
+    if found is not None:
+        return found.worlds
+    networks = {key: role for key, role in tried[-1].roles.items() if role is Role.NETWORK}
+    return [World(networks, names=tried[-1].names)]
 
 
 def _under_assumption(program: Program) -> Iterator[Program]:

@@ -10,9 +10,10 @@ import ast
 import keyword
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from gradfix.autograd.open_world import OF_NETWORKS
 from gradfix.autograd.program import Program, worlds_of
@@ -54,7 +55,7 @@ def drivers(before: Analysis, after: Analysis, fix: Fix) -> Iterator[list[Driver
         found = program.entry_points if isinstance(program, Program) else []
         point = next((one for one in found if one.key == entry.key), None)
         if isinstance(program, Program) and point is not None:
-            written = [_driver(before, after, entry, world) for world in worlds_of(point).worlds]
+            written = [_driver(before, after, entry, world) for world in worlds_of(point)]
             program.release()
             yield list(dict.fromkeys(written))
 
@@ -88,7 +89,7 @@ def _driver(before: Analysis, after: Analysis, entry: Entry, world: World) -> Dr
     """The script that calls an entry in a world."""
     path = Path(before.source.path).absolute()
     name = os.path.relpath(path, project_root(path)).replace(os.sep, "/")
-    written = _Script(entry, world)
+    written = _Script(entry, world, before.source.lines)
     written.set_up()
     call = written.call()
     made = "".join(f"{line}\n" for line in written.lines)
@@ -100,7 +101,7 @@ By hand, from the project's root, where gradfix is installed beside torch:
 python -m gradfix.runtime alone THIS_FILE
 """
 
-from step_alone import Given, load, network, number, optimizer, turns
+from step_alone import Given, load, make, network, number, optimizer, returns, turns
 
 MADE_UP = {{}}  # The sizes and types that its use has asked for.
 
@@ -136,8 +137,9 @@ def _assumed(world: World) -> str:
 class _Script:
     """Writes the statements that make what an entry is handed, and the call itself."""
 
-    def __init__(self, entry: Entry, world: World) -> None:
+    def __init__(self, entry: Entry, world: World, source: Sequence[str]) -> None:
         self.entry = entry
+        self.source = source
         self.world = world
         self.networks: dict[str, str] = {}
         self.lines: list[str] = []
@@ -159,16 +161,19 @@ class _Script:
         roles = self.world.roles
         self.constructor = _constructor(self.entry.cls)
         for key, role in roles.items():
-            if role is Role.NETWORK and _is_handed(key):
+            if role is Role.NETWORK and (_is_handed(key) or _is_result(key)):
                 self._make(key)
         for key, role in roles.items():
-            if role is Role.OPTIMIZER and _is_handed(key):
+            if role is Role.OPTIMIZER and (_is_handed(key) or _is_result(key)):
                 self._make(key)
         self._put_together()
         if self.entry.cls is not None and not _is_static(self.entry.function):
-            self.lines.append(
-                f"subject = module.{self.entry.cls.name}({self._arguments(self.constructor, False)})"
-            )
+            made = f"module.{self.entry.cls.name}"
+            own = self.constructor
+            if self.entry.cls.bases and (own is None or own.args.vararg is not None):
+                self.lines.append(f"subject = make({made})")
+            else:
+                self.lines.append(f"subject = {made}({self._arguments(own, False)})")
             for key in roles:
                 if isinstance(key, tuple) and isinstance(key[0], ast.ClassDef) and key in self.made:
                     self.lines.append(f"subject.{key[1]} = {self.made[key]}")
@@ -181,7 +186,11 @@ class _Script:
         return f"{called}({self._arguments(self.entry.function, True)})"
 
     def _put_together(self) -> None:
-        """Put networks and optimizers into what they are handed in with."""
+        """Put networks and optimizers into what holds them, or let code out of sight return them."""
+        for key, variable in list(self.made.items()):
+            if _is_result(key):
+                line = self.source[key[0].lineno - 1].strip()
+                self.lines.append(f"returns({line!r}, {variable})")
         for key, variable in list(self.made.items()):
             if isinstance(key, tuple) and isinstance(_root(key), ast.arg):
                 self.lines.append(f"{self._expression(key[0])}{_suffix(key)} = {variable}")
@@ -199,6 +208,11 @@ class _Script:
 
     def _make(self, key: Key) -> None:
         """Make a network or an optimizer."""
+        while isinstance(key, tuple) and isinstance(key[0], ast.arg) and self._is_called(key[0].arg):
+            # A method of a network computes with it: `net.sample(x)` beside `net(x)`.
+            key = self._renamed(key)
+        if key in self.made:
+            return
         label = self.world.names.get(key, "it")
         variable = self._variable(label)
         self.made[key] = variable
@@ -212,6 +226,22 @@ class _Script:
         held = ", ".join(self.made[net] for net, owner in owners.items() if owner == key and net in self.made)
         line = getattr(_root(key), "lineno", 0)
         self.lines.append(f"{variable} = optimizer({label!r}, [{held}], line={line})")
+
+    def _is_called(self, name: str) -> bool:
+        """Whether something of this name, or an attribute, is called, and so a network itself."""
+        calls = (node.func for node in ast.walk(self.entry.node) if isinstance(node, ast.Call))
+        return any(name == getattr(func, "attr", getattr(func, "id", "")) for func in calls)
+
+    def _renamed(self, key: tuple[Key, str]) -> Key:
+        """The network that a part belongs to, which takes its place in the world."""
+        owners = dict(self.world.owners or {})
+        if key in owners:
+            owners.setdefault(key[0], owners.pop(key))
+        names = {**self.world.names, key[0]: getattr(key[0], "arg", "it")}
+        self.world = replace(
+            self.world, roles={**self.world.roles, key[0]: Role.NETWORK}, owners=owners, names=names
+        )
+        return key[0]
 
     def _variable(self, label: str) -> str:
         """A name for what people call ``label``."""
@@ -301,6 +331,11 @@ def _is_range(call: ast.Call) -> bool:
         "min",
         "max",
     )
+
+
+def _is_result(key: Key) -> TypeGuard[tuple[ast.Call, int]]:
+    """Whether a symbol is what a call out of sight returns, which is on a line of its own."""
+    return isinstance(key, tuple) and isinstance(key[0], ast.Call) and key[0].lineno > 0
 
 
 def _is_handed(key: Key) -> bool:

@@ -238,9 +238,12 @@ def time_budget(options: Options) -> AbstractContextManager[None]:
     """The seconds that everything which is run for one file may take together."""
     from gradfix.verify.runner import budget
 
-    return budget(max(PER_FILE, RUNS_PER_FILE * limits_of(options).seconds))
+    seconds = max(PER_FILE, RUNS_PER_FILE * limits_of(options).seconds)
+    return budget(seconds if options.step_alone is StepsAlone.LEFT else ALONE * seconds)
 
 
+ALONE = 3
+"""How many times as long a file may take whose steps are run alone, in several kinds of networks."""
 PER_FILE, RUNS_PER_FILE = 120.0, 4
 """Seconds for one file, at least, and the longest runs that there is time for."""
 

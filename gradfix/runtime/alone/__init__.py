@@ -15,11 +15,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from .given import Given, number
+from .given import Given, make, number, returns
 from .loading import load
 from .networks import choose, network, optimizer
 
-__all__ = ["Given", "load", "network", "number", "optimizer", "turns"]
+__all__ = ["Given", "load", "make", "network", "number", "optimizer", "returns", "turns"]
 
 NAME = "step_alone"
 """The name by which a driver imports this package."""

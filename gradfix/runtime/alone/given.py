@@ -8,6 +8,8 @@ torch says of it, as for every stand-in.
 from __future__ import annotations
 
 import dis
+import inspect
+import linecache
 import re
 import sys
 import types
@@ -45,6 +47,19 @@ SETTINGS = re.compile(r"conf|cfg|args|opt|param|setting|flags|^hp", re.I)
 """Names of what holds settings."""
 CHANGING = re.compile(r"backward|step|zero_grad|minimi[sz]e|optimi[sz]e|update|fit|train")
 """Methods that may change weights or gradients: nobody may take their place."""
+
+
+def make(cls: type, **known: Any) -> Any:
+    """An instance of a class whose constructor hands on what it is given: with all that a base wants."""
+    for base in cls.__mro__:
+        if "__init__" in base.__dict__ and base is not object:
+            wanted = list(inspect.signature(base.__init__).parameters.values())[1:]
+            if not any(one.kind is one.VAR_POSITIONAL for one in wanted):
+                required = [
+                    one for one in wanted if one.default is one.empty and one.kind is not one.VAR_KEYWORD
+                ]
+                return cls(*(known.get(one.name, number(one.name)) for one in required))
+    return cls()
 
 
 def number(name: str, turn: int = 0) -> Any:
@@ -87,12 +102,18 @@ class Given(Value):
     def __init__(self, place: str, turn: object = 0, **parts: Any) -> None:
         super().__init__(place, turn)
         self._calls = 0
+        self._rows: int | None = None
+        """How many rows it has, where something has put as many samples together."""
         self.__dict__.update(parts)
 
     def _array(self, count: int | None = None) -> Any:
         if self._held is None or isinstance(self._held, str):
             run = context.run()
-            self._held = torch.as_tensor(value.array(run, self._place, count, self._number_of))
+            held = torch.as_tensor(value.array(run, self._place, count, self._number_of))
+            run.rows.add(self._rows or value.rows_of(run))
+            self._held = (
+                held if not self._rows or not held.dim() else held[torch.arange(self._rows) % len(held)]
+            )
             kind = "whole numbers" if value.whole_numbers(run, self._place) else "numbers from 0 to 1"
             run.used(self._place, f"made-up {kind} of sizes {list(self._held.shape)}")
         return self._held
@@ -106,6 +127,7 @@ class Given(Value):
             each = step == "[*]"
             number = (self._number_of, key) if each else self._number_of
             self._parts[key] = Given(self._place + (EACH if each else step), number)
+            self._parts[key]._rows = self._rows
         found: Given = self._parts[key]
         return found
 
@@ -117,7 +139,7 @@ class Given(Value):
             return self._part(key, f"[{key!r}]") if found is None or key in self._parts else found
         known = context.run().schema.get("sizes", {})
         if isinstance(key, int) and self._held is None and self._place not in known:
-            return self._part(key, f"[{key}]")
+            return self._part(key, f"[{key}]" if _is_constant(sys._getframe(1)) else "[*]")
         return self._array()[value.settled(key)]
 
     def __setitem__(self, key: Any, held: Any) -> None:
@@ -131,7 +153,8 @@ class Given(Value):
             return 1
         if self._held is not None and not isinstance(self._held, str):
             return len(self._held)
-        return value.rows_of(context.run())
+        rows = value.rows_of(context.run())
+        return SAMPLES if self._place.endswith("()") else rows
 
     def __iter__(self) -> Iterator[Any]:
         if self._held is not None:
@@ -148,7 +171,7 @@ class Given(Value):
         return self._part(("each", self._calls), "[*]")
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in ("_held", "_calls"):
+        if name.startswith("__") or name in ("_held", "_calls", "_rows"):
             raise AttributeError(name)
         if name in ("device", "gpu", "gpu_id", "gpu_ids"):
             return torch.device("cpu")
@@ -161,7 +184,9 @@ class Given(Value):
         is_setting = SETTINGS.search(self._place) is not None and self._held is None
         if hasattr(torch.Tensor, name) and not is_setting:
             return getattr(self._array(), name)
-        found = _number(name, f"{self._place}.{name}")
+        found = None
+        if not is_method(sys._getframe(1)):
+            found = _number(name, f"{self._place}.{name}")
         if found is None:
             found = self._part("." + name, "." + name)
         self.__dict__[name] = found
@@ -185,7 +210,7 @@ class Given(Value):
         return function(*value.settled(args), **value.settled(kwargs or {}))
 
     def __index__(self) -> int:
-        if self._held is None and not self:
+        if self._held is None:
             return int(value.PRIMES[zlib.crc32(self._place.encode()) % len(value.PRIMES)])
         return super().__index__()
 
@@ -194,6 +219,8 @@ class Given(Value):
         return "." not in self._place.rpartition("]")[2]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if (known := returned(sys._getframe(1))) is not None:
+            return known
         name = self._place.rpartition(".")[2]
         handed = list(tensors(args)) + list(tensors(kwargs))
         unused = is_unused(sys._getframe(1))
@@ -227,7 +254,7 @@ TAKING_SIZES = frozenset(
 def _sized(held: Any) -> Any:
     """``held`` with whole numbers in the place of settings."""
     if isinstance(held, Given):
-        return held if held else int(held.__index__())
+        return int(held.__index__()) if held._held is None else held._tensor()
     if type(held) in (list, tuple):
         return type(held)(_sized(one) for one in held)
     if type(held) is dict:
@@ -255,6 +282,8 @@ for _name in ("lt", "le", "gt", "ge"):
     setattr(Given, f"__{_name}__", _with_a_number(f"__{_name}__"))
 
 
+SAMPLES = 256
+"""How many elements something has that absent code has made: a data set."""
 EACH = "[each]"
 """How the place of the elements of what is gone through ends."""
 
@@ -273,12 +302,43 @@ def tensors(held: Any, depth: int = 3) -> Iterator[torch.Tensor]:
             yield from tensors(one, depth - 1)
 
 
+_returns: dict[str, Any] = {}
+
+
+def returns(line: str, made: Any) -> None:
+    """Let the call of code out of sight on a ``line`` of source return what was ``made``."""
+    _returns[line] = made
+
+
+def returned(frame: types.FrameType) -> Any:
+    """What the call that ``frame`` makes is known to return; None if that is not known."""
+    return (
+        _returns.get(linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip())
+        if _returns
+        else None
+    )
+
+
 def trained(held: Any, depth: int = 3) -> bool:
     """Whether there are networks, optimizers or parameters in what a call is given, which it may change."""
     if isinstance(held, (torch.nn.Module, torch.optim.Optimizer, torch.nn.Parameter, types.GeneratorType)):
         return True
     inner = held.values() if isinstance(held, dict) else held if isinstance(held, (list, tuple)) else ()
     return depth > 0 and any(trained(one, depth - 1) for one in inner)
+
+
+def _is_constant(frame: types.FrameType) -> bool:
+    """Whether the code that asks for an item names it: ``batch[0]``, not ``dataset[index]``."""
+    before = [one for one in dis.get_instructions(frame.f_code) if one.offset < frame.f_lasti]
+    return bool(before) and before[-1].opname == "LOAD_CONST"
+
+
+def is_method(frame: types.FrameType) -> bool:
+    """Whether the code that asks for an attribute is about to call it."""
+    now = next((one for one in dis.get_instructions(frame.f_code) if one.offset >= frame.f_lasti), None)
+    if now is None or now.opname == "LOAD_METHOD":
+        return now is not None
+    return sys.version_info >= (3, 12) and now.opname == "LOAD_ATTR" and bool((now.arg or 0) & 1)
 
 
 def is_unused(frame: types.FrameType) -> bool:

@@ -21,10 +21,12 @@ import types
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+import torch
+
 from ..probe import coverage
 from ..standins import context, ignored
 from . import planted
-from .given import Given, is_unused, tensors, trained
+from .given import Given, is_unused, returned, tensors, trained
 
 TRIES = 40
 """How many imports of one statement may be absent."""
@@ -82,6 +84,7 @@ def _loaded(name: str, absolute: str) -> types.ModuleType:
         for one in tree.body
         if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     }
+    _collated()
     for statement in tree.body:
         if not _is_program(statement, own):
             _execute(statement, module, absolute)
@@ -91,6 +94,21 @@ def _loaded(name: str, absolute: str) -> types.ModuleType:
 def _text(path: str) -> str:
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def _collated() -> None:
+    """Let data loaders put what is handed in together as they put tensors together."""
+    from torch.utils.data._utils.collate import default_collate_fn_map
+
+    def collated(batch: list[Given], **how: Any) -> Any:
+        caller = sys._getframe(2)
+        if caller.f_code.co_name == "collate":  # A part of a sample, whose other parts are real.
+            return torch.stack([one._tensor() for one in batch])
+        whole = Given(batch[0]._place, batch[0]._number_of)
+        whole._rows = len(batch)
+        return whole
+
+    default_collate_fn_map[Given] = collated
 
 
 class _Loading:
@@ -202,12 +220,17 @@ class Absent(ignored.Nothing):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and isinstance(args[0], (types.FunctionType, type)):
             return args[0]
+        if (known := returned(sys._getframe(1))) is not None:
+            return known
         logs = _only_logs(self._path)
         graphs = any(one.requires_grad for one in (*tensors(args), *tensors(kwargs)))
-        changes = graphs or trained((args, kwargs)) or not is_unused(sys._getframe(1))
-        if not _Loading.now and not logs and changes:
+        if _Loading.now or logs:
+            return Absent(f"{self._path}()")
+        if graphs or trained((args, kwargs)):
             self._needed()
-        return Absent(f"{self._path}()")
+        # What is computed of data, and of no network, is data.
+        turn = self.__dict__["_calls"] = self.__dict__.get("_calls", 0) + 1
+        return None if is_unused(sys._getframe(1)) else Given(f"{self._path}()", turn)
 
     def __getitem__(self, key: Any) -> Any:
         return Absent(f"{self._path}[]")

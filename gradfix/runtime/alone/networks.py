@@ -16,7 +16,7 @@ import torch
 
 from .. import FOLDER
 from ..standins import context, value
-from .given import _number, tensors
+from .given import _number, is_method, tensors
 from .kinds import KINDS
 
 WIDTH = 8
@@ -102,7 +102,7 @@ class Network(torch.nn.Module):
         except AttributeError:
             if name.startswith("_") or name == "module":
                 raise
-        found = _number(name, f"{self.place}.{name}")
+        found = None if is_method(sys._getframe(1)) else _number(name, f"{self.place}.{name}")
         return Method(self, name) if found is None else found
 
 
