@@ -54,10 +54,11 @@ def drivers(before: Analysis, after: Analysis, fix: Fix) -> Iterator[list[Driver
         program = run_model(before.source, {entry.key})
         found = program.entry_points if isinstance(program, Program) else []
         point = next((one for one in found if one.key == entry.key), None)
-        if isinstance(program, Program) and point is not None:
-            written = [_driver(before, after, entry, world) for world in worlds_of(point)]
+        worlds = worlds_of(point) if point is not None else [World()]
+        written = [_driver(before, after, entry, world) for world in worlds]
+        if isinstance(program, Program):
             program.release()
-            yield list(dict.fromkeys(written))
+        yield list(dict.fromkeys(written))
 
 
 def _entries(before: Analysis, fix: Fix) -> list[Entry]:

@@ -53,7 +53,7 @@ def make(cls: type, **known: Any) -> Any:
     """An instance of a class whose constructor hands on what it is given: with all that a base wants."""
     for base in cls.__mro__:
         if "__init__" in base.__dict__ and base is not object:
-            wanted = list(inspect.signature(base.__init__).parameters.values())[1:]
+            wanted = list(inspect.signature(base.__dict__["__init__"]).parameters.values())[1:]
             if not any(one.kind is one.VAR_POSITIONAL for one in wanted):
                 required = [
                     one for one in wanted if one.default is one.empty and one.kind is not one.VAR_KEYWORD
