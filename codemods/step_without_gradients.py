@@ -26,7 +26,8 @@ Preconditions:
   iteration, and no loss in between reaches its parameters; they are used in the iteration for what nobody
   differentiates, and no unknown code has been given that, or such a loss is for no other optimizer. Nor does
   the step call a closure, nor a condition decide what the optimizer is made from, nor are the networks that
-  it owns and that the loss reaches both out of sight, for they may be one;
+  it owns and that the loss reaches both out of sight, for they may be one (where what is handed in is
+  assumed to be a network, it is one of its own);
 * or it trains others, and one network of its own is run in the loop whose parameters no loss reaches, in no
   run of any part of the file: what is computed with it loses its graph on the way into a loss that is
   backpropagated there (`z = dist.sample()`), and that loss is known to its end;
@@ -209,7 +210,7 @@ def _starved(run: Run, step: Step, losses: list[Backward]) -> Idle | None:
     if any(since < at < step.serial and leaf in owned for at, leaf in run.grad_reads):
         return None
     there = list(between(losses, since, step.serial))
-    if not all(_passes_by(loss, owned) for loss in there):
+    if not all(_passes_by(run, loss, owned) for loss in there):
         return None
     own = [loss for loss in there if first_step(run, loss) is None]
     place = undifferentiated(run, step, owned, previous) if not own else None
@@ -220,16 +221,17 @@ def _starved(run: Run, step: Step, losses: list[Backward]) -> Idle | None:
     return idle
 
 
-def _passes_by(loss: Backward, owned: set[Leaf]) -> bool:
+def _passes_by(run: Run, loss: Backward, owned: set[Leaf]) -> bool:
     """Whether a loss certainly reaches none of some parameters; what cannot be seen is in other networks."""
+    # Two networks that cannot be seen may be one, unless that is assumed.
+    one = any(leaf.assumed for leaf in loss.reached) and any(leaf.assumed for leaf in owned)
     return (
         loss.certain
         and bool(loss.visited)  # Without a graph it raises.
         and loss.failure is None
         and all(loss.reached.values())
         and owned.isdisjoint(loss.reached)
-        # Two networks that cannot be seen may be one.
-        and not (any(leaf.assumed for leaf in loss.reached) and any(leaf.assumed for leaf in owned))
+        and not (one and run.symbols is None)
         and not any(
             begins_in_unseen_code(node) and (node.call is None or not owned.isdisjoint(node.call.leaves))
             for node in loss.visited

@@ -13,6 +13,8 @@ import ast
 import itertools
 from collections import abc
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_, or_
 from typing import Any, Literal, NamedTuple
 
 Tri = bool | None
@@ -107,6 +109,7 @@ class Leaf:
         "grad",
         "grad_is_copy",
         "grad_source",
+        "idle",
         "label",
         "lost",
         "requires",
@@ -138,6 +141,8 @@ class Leaf:
         """The loops around each place where it is given other values through `.data`: no version moves."""
         self.assumed = False
         """Whether it belongs to a network that is not seen, so that ``requires`` is an assumption."""
+        self.idle = False
+        """No optimizer in this world owns it: no loss is computed for its sake."""
 
     def family(self) -> list[Leaf]:
         """This block and the blocks of everything below it."""
@@ -659,15 +664,9 @@ def run_backward(event: Backward, roots: list[tuple[Node, bool]], only: set[Node
                 continue
             sure = sure and certain and leaf.requires is True
             event.reached[leaf] = event.reached.get(leaf, False) or sure
-    if (
-        len(event.reached) == 1
-        and event.certain
-        and event.failure is None
-        and not any(map(begins_in_unseen_code, seen))
-    ):
-        # It either raises, or the gradient goes to the only place where it can.
-        (leaf,) = event.reached
-        event.reached[leaf] = leaf.requires is True
+    if event.certain and event.failure is None and not all(event.reached.values()):
+        for leaf in _reached_whatever_holds(order, event.roots):
+            event.reached[leaf] = leaf.requires is True
     if event.failure is not None and event.failure.node is not None:
         event.failure.route = route(event.roots, event.failure.node)
     for node, sure in seen.items():
@@ -684,6 +683,31 @@ def run_backward(event: Backward, roots: list[tuple[Node, bool]], only: set[Node
                 leaf.grad = {}
             before = leaf.grad.get(event)
             leaf.grad[event] = Contribution(sure or (before is not None and before.certain))
+
+
+def _reached_whatever_holds(youngest_first: list[Node], roots: list[Node]) -> list[Leaf]:
+    """The leaves that a backward reaches whichever of the uncertain edges there are, if it does not raise.
+
+    Of what has a graph, at least one operand has one: a gradient that arrives at a node goes on to one of the
+    places where it can, and so to what lies behind all of them.
+    """
+    leaves: dict[Leaf, int] = {}
+    behind: dict[Node, int | None] = {}
+    for node in reversed(youngest_first):
+        ways = [(edge.certain, behind.get(edge.node)) for edge in node.edges]
+        for leaf, certain, _ in node.leaves:
+            if leaf.requires is not False and not leaf.idle:
+                ways.append((certain and leaf.requires is True, leaves.setdefault(leaf, 1 << len(leaves))))
+        open_ways = [(certain, beyond) for certain, beyond in ways if beyond is not None]
+        certain_ways = [beyond for certain, beyond in open_ways if certain]
+        if certain_ways:
+            behind[node] = reduce(or_, certain_ways)
+        elif open_ways:
+            behind[node] = reduce(and_, (beyond for _, beyond in open_ways))
+        else:
+            behind[node] = 0 if begins_in_unseen_code(node) else None
+    found = reduce(or_, (behind.get(root) or 0 for root in roots), 0)
+    return [leaf for leaf, bit in leaves.items() if found & bit]
 
 
 def begins_in_unseen_code(node: Node) -> bool:

@@ -63,7 +63,8 @@ def assume(explore: Callable[[World], Run]) -> Assumption | None:
         if rounds > ROUNDS:
             return None
     assert run.symbols is not None
-    if not world.roles or run.symbols.gradients_written:
+    assumed = world.roles or run.symbols.handed_back
+    if not assumed or run.symbols.gradients_written:
         run.release()
         return None
     inference = Ownership(run)
@@ -230,7 +231,8 @@ class Ownership:
         free: dict[Key, list[Key | None]] = {}
         for group, terms in sources:
             stepping = [self.optimizer[state] for state in group.stepping if state in self.optimizer]
-            for key in dict.fromkeys(key for term in terms for key in term):
+            reached = frozenset[Key]().union(*terms)
+            for key in filter(reached.__contains__, self.symbols.blocks):
                 if key not in self.owners and not self._owned_in_sight(key):
                     if stepping:
                         known = free.setdefault(key, [None])
@@ -278,9 +280,16 @@ class Ownership:
             always = [key for key, count in networks.items() if count == len(worlds)]
             listed = " and ".join(f"`{names[key]}`" for key in always or networks)
             parts.append(f"`{names[owner]}` updates {'' if always else 'at least one of '}{listed}")
+        parts += [f"`{names[key]}` steps the optimizer that it is made of" for key in self.symbols.wrappers]
+        parts += [f"`{function}` returns what it is handed" for function in self.symbols.handed_back]
         elsewhere = [key for key in self.symbols.blocks if all(key not in owners for owners in by_world)]
         if elsewhere and not parts:
             parts.append(" and ".join(f"`{names[key]}`" for key in elsewhere) + " can be trained")
+        states = self.symbols.states
+        of_known = [names[key] for key, state in states.items() if key not in owned and state.leaves]
+        parts += [f"`{name}` updates the network that it is made of" for name in of_known]
+        if not parts:
+            parts = [f"`{names[key]}` is an optimizer" for key in states]
         return ", and ".join(parts)
 
     def sources(self) -> list[tuple[_Group, list[frozenset[Key]]]]:

@@ -505,7 +505,9 @@ def _under_assumption(program: Program) -> Iterator[Program]:
         explored = entry.explore_in(world=first)
         explored.owner, explored.covered_by_others = entry.owner, followed
         explored.runs += [_main_run(entry.explore_in, world) for world in others]
-        explained = [set(_followed(run)) for run in explored.runs if run.scenario.main]
+        explained = [set(_followed(run)) for run in explored.runs if not run.scenario.other]
+        if not others:
+            explained = [set().union(*map(_followed, explored.runs))]
         if set.intersection(*explained) - followed:
             found = Program(program.tree, program.text, program.path)
             found.assumption = assumption.text
@@ -1060,7 +1062,7 @@ def run_entry(run: Run, scope: ModuleScope, definition: FunctionDefinition, othe
 
     If ``otherwise``, parameters with a default are unknown, too: the file calls it with the defaults.
     """
-    keywords = _settings(definition) if otherwise else {}
+    keywords = {one.arg: _passed(run, one) for one in _settings(definition)} if otherwise else {}
     scope.around(run)
     if run.relevance.switches_mode:
         run.grad_enabled = None
@@ -1078,7 +1080,9 @@ def run_entry(run: Run, scope: ModuleScope, definition: FunctionDefinition, othe
     if not isinstance(cls, Class):
         return
     # How an object is set up is taken as it comes, as it is in a script.
-    instance = instantiate(run, cls, Call([], _given(cls), definition))
+    instance = instantiate(
+        run, cls, Call([], {one.arg: _passed(run, one) for one in _given(cls)}, definition)
+    )
     run.called_from_outside = True
     method = cls.attributes.get(definition.name)
     if isinstance(method, StaticOrClassMethod):
@@ -1200,29 +1204,38 @@ def _reads(node: ast.AST, stepped: bool) -> tuple[str, ...]:
 
 def _asks_for_a_setting(definition: FunctionDefinition) -> bool:
     """Whether a function decides by a parameter that a caller need not give: ``again=False``."""
-    names = _settings(definition).keys()
+    names = {one.arg for one in _settings(definition)}
     tests = (n.test for n in walk(definition) if isinstance(n, (ast.If, ast.IfExp, ast.While)))
     return bool(names) and any(
         isinstance(part, ast.Name) and part.id in names for test in tests for part in walk(test)
     )
 
 
-def _settings(definition: FunctionDefinition, absent: bool = False) -> dict[str, Argument]:
-    """The parameters that have a default (or only those that are None by it), as unknown values."""
+def _settings(definition: FunctionDefinition, absent: bool = False) -> list[ast.arg]:
+    """The parameters that have a default, or only those that are None by it."""
     spec = definition.args
     positional = [*spec.posonlyargs, *spec.args]
     defaults = [
         *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults),
         *((a, default) for a, default in zip(spec.kwonlyargs, spec.kw_defaults) if default is not None),
     ]
-    return {
-        a.arg: (Unknown(a.arg), ast.Name(a.arg, ast.Load()))
+    return [
+        a
         for a, default in defaults
         if not absent or (isinstance(default, ast.Constant) and default.value is None)
-    }
+    ]
 
 
-def _given(cls: Class) -> dict[str, Argument]:
+def _passed(run: Run, parameter: ast.arg) -> Argument:
+    """What a caller out of sight passes for a parameter."""
+    name = parameter.arg
+    value: Value = Unknown(name)
+    if run.symbols is not None:
+        value = run.symbols.introduce(Unknown(name), parameter, name, parameter)
+    return value, ast.Name(name, ast.Load())
+
+
+def _given(cls: Class) -> list[ast.arg]:
     """Parameters of the constructor that are None by default, but that whoever trains has to give.
 
     What ``self.optimizer = optimizer`` alone binds, and what a method steps, clears or calls without asking
@@ -1230,8 +1243,8 @@ def _given(cls: Class) -> dict[str, Argument]:
     """
     initialiser = cls.lookup("__init__")
     if not isinstance(initialiser, Function) or not isinstance(initialiser.node, ast.FunctionDef):
-        return {}
-    settings = _settings(initialiser.node, absent=True)
+        return []
+    settings = {one.arg: one for one in _settings(initialiser.node, absent=True)}
     bound: dict[str, list[ast.expr]] = {}
     for part in walk(initialiser.node) if settings else ():
         if isinstance(part, ast.Assign):
@@ -1245,7 +1258,7 @@ def _given(cls: Class) -> dict[str, Argument]:
     methods = [f for c in cls.order() for f in c.attributes.values() if isinstance(f, Function)]
     used = {name for f in methods if holders for name in _reads(f.node, True)}
     asked = {name for f in methods if not used.isdisjoint(holders) for name in _asked_about(f.node)}
-    return {holders[name]: settings[holders[name]] for name in (used - asked) & holders.keys()}
+    return [settings[holder] for name, holder in holders.items() if name in used and name not in asked]
 
 
 @lru_cache(maxsize=4096)

@@ -309,6 +309,9 @@ class Run:
         setup."""
         self.reversed: set[Any] = set()
         """Questions that were answered the other way during setup."""
+        self.unusual: set[ast.AST | None] = set()
+        """Conditions that were not decided by habit: a window of micro-batches closes, an argument is not
+        there."""
         self.training_questions: set[Any] = set()
         """Questions whose answer decided whether a backward is run."""
         self.equals: dict[Any, Any] = {}

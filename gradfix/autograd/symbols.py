@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -99,6 +99,10 @@ class Symbols:
         self.used: set[Key] = set(world.names)
         self.blocks: dict[Key, Leaf] = {}
         self.states: dict[Key, OptimizerState] = {}
+        self.wrappers: dict[Key, Optimizer] = {}
+        """What is made of an optimizer, and is one: it steps that one."""
+        self.handed_back: dict[str, None] = {}
+        """The functions out of sight that are taken to return what they are handed, prepared for training."""
         self.uses: list[Use] = []
         self.made_of: dict[Key, list[Value]] = {}
         """By the key of what a call returned: what the call was given."""
@@ -114,16 +118,24 @@ class Symbols:
             self.names[key] = name
         role = self.world.roles.get(key)
         if role is Role.OPTIMIZER:
-            state = self.state(key, place)
-            optimizer = next((one for one in self.optimizers if one.state is state), None)
-            if optimizer is None:
-                optimizer = Optimizer(state)
-                self.optimizers.append(optimizer)
-            self.keys[optimizer] = key
-            return optimizer
+            return self._optimizer(key, place)
         if role is Role.NETWORK:
             self._give_block(value, key)
         return value
+
+    def _optimizer(self, key: Key, place: ast.AST | None) -> Optimizer:
+        """The optimizer that a symbol is; what is made of one steps that one: ``LARC(optimizer)``."""
+        wrapped = [one for one in self.made_of.get(key, ()) if isinstance(one, Optimizer)]
+        if len(wrapped) == 1:
+            self.wrappers[key] = wrapped[0]
+            return wrapped[0]
+        state = self.state(key, place)
+        optimizer = next((one for one in self.optimizers if one.state is state), None)
+        if optimizer is None:
+            optimizer = Optimizer(state)
+            self.optimizers.append(optimizer)
+        self.keys[optimizer] = key
+        return optimizer
 
     def part(self, value: Value, child: Unknown, name: str, node: ast.AST | None) -> Value:
         """An attribute or item of ``value``, which is a symbol if that is one."""
@@ -141,8 +153,9 @@ class Symbols:
         return self.introduce(value, key, value.label, site)
 
     def makes(self, site: ast.AST) -> bool:
-        """Whether the next call at ``site`` makes a network or an optimizer, and does nothing else."""
-        return (site, self.counts.get(site, 0) + 1) in self.world.roles
+        """Whether the next call at ``site`` makes networks or optimizers, and does nothing else."""
+        made = (site, self.counts.get(site, 0) + 1)
+        return any(made in _wholes(key) for key in self.world.roles)
 
     def give(self, holder: Value, value: Value) -> None:
         """Note that a symbol is given something to hold: ``engine.model = net``, ``engine.register(net)``."""
@@ -175,8 +188,18 @@ class Symbols:
         """The optimizer that a symbol is: one for each symbol, however often it is met."""
         if key not in self.states:
             made = OptimizerState(self.names.get(key, ""), place or ast.Pass(lineno=0), ())
+            made.leaves += self._of_known_networks(key)
             self.states[key] = made
         return self.states[key]
+
+    def _of_known_networks(self, key: Key) -> list[Leaf]:
+        """The parameters of the networks in sight that the call was given which has made this optimizer."""
+        whole = next((one for one in _wholes(key) if one in self.made_of), None)
+        stepped = [one for one, role in self.world.roles.items() if role is Role.OPTIMIZER]
+        if whole is None or sum(whole in _wholes(one) for one in stepped) > 1:
+            return []
+        given = self.made_of[whole]
+        return list(dict.fromkeys(leaf for one in given if isinstance(one, Module) for leaf in one.leaves()))
 
     def _give_block(self, value: Unknown, key: Key) -> None:
         known = self.blocks.get(key)
@@ -192,7 +215,7 @@ class Symbols:
         if owner is not None:
             self.state(owner).leaves.append(block)
         elif key in owners:
-            block.requires = None
+            block.requires, block.idle = None, True
         block.unknown_grad = key in self.world.entered_with_gradients
 
     def note(self, serial: int, value: Value, call: Call, method: str, result: Value) -> None:
@@ -216,6 +239,14 @@ class Symbols:
         key = self.keys.get(value)
         if key is not None:
             self.uses.append(Use(key, 0, SCHEDULED, True, Given.OTHER, None))
+
+
+def _wholes(key: Key) -> Iterator[Key]:
+    """A key, and the keys of what it is a part of."""
+    yield key
+    while isinstance(key, tuple) and isinstance(key[1], str):
+        key = key[0]
+        yield key
 
 
 SCHEDULED = "<scheduled>"

@@ -124,7 +124,11 @@ def _why_blind(
     doubtful = [node for node in nodes if not event.visited[node]]
     if doubtful:
         return f"whether {loss} depends on {_at(program, doubtful[-1].site)} is not certain", RUN_IT
-    return f"how {loss} is computed{_assigned(event, place)} could not be followed", RUN_IT
+    origin, advice = "", RUN_IT
+    if event.receivers and not _may_be_argument(event):
+        origin, advice = _origin(program, place, event.receivers[0], entry)
+    assigned = "" if origin else _assigned(event, place)
+    return f"how {loss} is computed{assigned} could not be followed{origin}", advice
 
 
 def _why_unknown(program: Program, place: ast.AST, node: Node, entry: EntryPoint | None) -> tuple[str, str]:
@@ -199,8 +203,14 @@ def written(expression: ast.AST) -> str:
 
 def _origin(program: Program, place: ast.AST, used: ast.expr, entry: EntryPoint | None) -> tuple[str, str]:
     """Where something that is not known comes from, as far as the file says, and what a person can do."""
-    while isinstance(used, (ast.Call, ast.Subscript)):
-        used = used.func if isinstance(used, ast.Call) else used.value
+    while isinstance(used, (ast.Call, ast.Subscript, ast.BinOp)):
+        used = (
+            used.func
+            if isinstance(used, ast.Call)
+            else used.left
+            if isinstance(used, ast.BinOp)
+            else used.value
+        )
     while isinstance(used, ast.Attribute) and not isinstance(used.value, ast.Name):
         used = used.value
     holder = used.value if isinstance(used, ast.Attribute) else used

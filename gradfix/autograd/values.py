@@ -214,6 +214,29 @@ class NumberCondition(Unknown):
         self.term = term
 
 
+class Omitted(Const):
+    """None, True or False, the default of a parameter that callers out of sight may pass."""
+
+    __slots__ = ("given",)
+
+    def __init__(self, value: bool | None, given: Value) -> None:
+        super().__init__(value)
+        self.given = given
+        """What it is for those who pass something else."""
+
+
+class Recurring(Unknown):
+    """What is decided every n-th time: ``i % n``, and ``i % n == 0``, with an ``n`` that is not known."""
+
+    __slots__ = ("then",)
+
+    def __init__(self, then: bool) -> None:
+        super().__init__("value")
+        self.graphless = True
+        self.then = then
+        """Its truth at those times."""
+
+
 class NumberAnswer(Const):
     """The answer to a ``test`` of the iteration number, in an iteration whose number leaves no choice."""
 

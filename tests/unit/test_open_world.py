@@ -79,6 +79,25 @@ def test_only_what_is_certain_is_reported_on_request() -> None:
 # -- axioms and preferences -------------------------------------------------------------------
 
 RIGHT = {
+    "micro-batches that wait to be synchronized": """
+        def train(model, opt, loader, accumulate):
+            can_wait = hasattr(model, "no_sync")
+            opt.zero_grad()
+            for i, (x, y) in enumerate(loader):
+                last = i == len(loader) - 1
+                closes = last or (i + 1) % accumulate == 0
+                if can_wait and not closes:
+                    with model.no_sync():
+                        loss = F.mse_loss(model(x), y) / accumulate
+                        loss.backward()
+                else:
+                    loss = F.mse_loss(model(x), y) / accumulate
+                    loss.backward()
+                if not closes:
+                    continue
+                opt.step()
+                opt.zero_grad()
+    """,
     "a batch, where the caller may clear": """
         def train_batch(model, opt, x, y):
             loss = F.mse_loss(model(x), y)
@@ -262,6 +281,115 @@ def test_nothing_is_said_of_what_some_caller_makes_right(name: str, options: Opt
 
 
 WRONG = {
+    "a generator's loss that is cut off by a detach": (
+        "step-without-gradients",
+        """
+        from networks import generator, discriminator
+        class Trainer:
+            def __init__(self, rate):
+                self.gen, self.disc = generator(rate), discriminator(rate)
+                self.opt_g = torch.optim.Adam(self.gen.parameters(), rate)
+                self.opt_d = torch.optim.Adam(self.disc.parameters(), rate)
+            def step(self, real, noise):
+                fake = self.gen(noise)
+                loss_d = (self.disc(fake.detach()) - self.disc(real)).mean()
+                self.opt_d.zero_grad()
+                loss_d.backward()
+                self.opt_d.step()
+                loss_g = -self.disc(fake.detach()).mean()
+                self.opt_g.zero_grad()
+                loss_g.backward()
+                self.opt_g.step()
+            def train(self, loader):
+                for real, noise in loader:
+                    self.step(real, noise)
+        """,
+    ),
+    "micro-batches that wait to be synchronized": (
+        "missing-zero-grad",
+        """
+        def train(model, opt, loader, accumulate):
+            can_wait = hasattr(model, "no_sync")
+            for i, (x, y) in enumerate(loader):
+                last = i == len(loader) - 1
+                closes = last or (i + 1) % accumulate == 0
+                if can_wait and not closes:
+                    with model.no_sync():
+                        loss = F.mse_loss(model(x), y) / accumulate
+                        loss.backward()
+                else:
+                    loss = F.mse_loss(model(x), y) / accumulate
+                    loss.backward()
+                if not closes:
+                    continue
+                opt.step()
+        """,
+    ),
+    "a sum of what a criterion returns by name": (
+        "missing-zero-grad",
+        """
+        def train(model: nn.Module, criterion: nn.Module, opt, loader):
+            for x, y in loader:
+                losses = criterion(model(x), y)
+                loss = sum(losses[name] for name in losses.keys())
+                loss.backward()
+                opt.step()
+        """,
+    ),
+    "an optimizer in a wrapper from elsewhere": (
+        "missing-zero-grad",
+        """
+        from speed import Lars
+        def main(loader):
+            net = nn.Linear(3, 1)
+            opt = Lars(torch.optim.SGD(net.parameters(), lr=0.1))
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                loss.backward()
+                opt.step()
+        """,
+    ),
+    "an optimizer that is made together with its schedule": (
+        "missing-zero-grad",
+        """
+        from speed import solver
+        def main(config, loader):
+            net = nn.Linear(3, 1)
+            opt, schedule = solver(config, net)
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                loss.backward()
+                opt.step()
+        """,
+    ),
+    "an optimizer and its schedule of a network from elsewhere": (
+        "missing-zero-grad",
+        """
+        from speed import solver, networks
+        def main(config, loader):
+            net = networks(config)
+            made = solver(config, net)
+            opt = made.optimizer
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                loss.backward()
+                opt.step()
+        """,
+    ),
+    "a network and its optimizer that a function elsewhere prepares": (
+        "missing-zero-grad",
+        """
+        from speed import half
+        def main(loader):
+            net = nn.Linear(3, 1)
+            opt = torch.optim.SGD(net.parameters(), lr=0.1)
+            net, opt = half(net, opt, level=1)
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                loss.backward()
+                opt.step()
+        """,
+    ),
     "no clearing in a loop of its own": (
         "missing-zero-grad",
         """

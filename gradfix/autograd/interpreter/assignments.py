@@ -17,6 +17,7 @@ from gradfix.autograd.values import (
     Instance,
     IterationNumber,
     Module,
+    Optimizer,
     Sequence,
     SummaryTensor,
     Tensor,
@@ -80,10 +81,32 @@ def _unpack(run: Run, targets: list[ast.expr], value: Value, frame: Frame, sourc
                 assign(run, target, item, frame, None)
             return
     for number, target in enumerate(targets):
+        handed = _handed_back(run, target, value, frame, source)
+        if handed is not None:
+            assign(run, target, handed, frame, None)
+            continue
         part = dispatch.item(run, value, Const(number), source or target)
         if isinstance(value, Tensor) and isinstance(part, Tensor):
             part.among = source or target
         assign(run, target, part, frame, None)
+
+
+def _handed_back(
+    run: Run, target: ast.expr, value: Value, frame: Frame, source: ast.expr | None
+) -> Value | None:
+    """What a target names in a world, if a call out of sight prepares it: ``net, opt = half(net, opt)``."""
+    if run.symbols is None or not isinstance(value, Unknown) or not isinstance(source, ast.Call):
+        return None
+    given = [*source.args, *(keyword.value for keyword in source.keywords)]
+    written = ast.unparse(target)
+    argument = next((one for one in given if ast.unparse(one) == written), None)
+    if argument is None:
+        return None
+    handed = run.evaluate(argument, frame)
+    if isinstance(handed, (Module, Optimizer)) or (isinstance(handed, Unknown) and handed.leaf is not None):
+        run.symbols.handed_back[ast.unparse(source.func)] = None
+        return handed
+    return None
 
 
 @statement(ast.AugAssign)

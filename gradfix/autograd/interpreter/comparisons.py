@@ -22,6 +22,7 @@ from gradfix.autograd.values import (
     NumberAnswer,
     NumberCondition,
     Optimizer,
+    Recurring,
     Sequence,
     SummaryTensor,
     Tensor,
@@ -126,6 +127,8 @@ def _compare(run: Run, node: ast.Compare, frame: Frame) -> Value:
                 return Const(holds is isinstance(op, ast.In))
         if held is not None:
             return NumberCondition(held, passed, term)
+        if isinstance(left, Recurring) and isinstance(right, Const) and isinstance(op, (ast.Eq, ast.NotEq)):
+            return Recurring(isinstance(op, ast.Eq))
     elif all(isinstance(v, Const) for v in (left, *rights)):
         values = [v.value for v in (left, *rights) if isinstance(v, Const)]
         try:

@@ -24,7 +24,9 @@ from gradfix.autograd.values import (
     Module,
     NumberAnswer,
     NumberCondition,
+    Omitted,
     Optimizer,
+    Recurring,
     Sequence,
     Unknown,
     Value,
@@ -52,6 +54,12 @@ def decide(
             if decide(run, part, frame, default, site, guess) is stop:
                 return stop
         return not stop
+    optional, if_given = _asked_whether_given(test)
+    if optional is not None and site is not None and run.relevance.differentiates(site):
+        omitted = run.evaluate(optional, frame)
+        if isinstance(omitted, Omitted):
+            given = if_given is not (omitted.value is True)
+            return _of_omitted(run, optional, omitted, frame, default, site, given)
     value = run.evaluate(test, frame)
     if isinstance(value, NumberAnswer) and site is not None and _matters(run, site):
         note_number_condition(run, value)
@@ -65,6 +73,10 @@ def decide(
             if not held and site is not None and _matters(run, site):
                 run.decided_by_number += 1
             return held
+    if isinstance(value, Recurring) and default is not value.then and not _tries_habit(run, site):
+        # A window of micro-batches closes.
+        default = value.then
+        run.unusual.add(site)
     run.left_open += 1
     if site is None and value_in_iteration(value) is (not default_for(run, default)):
         # The loop is left in this iteration: there is no later one.
@@ -77,6 +89,57 @@ def decide(
         # Of what only prints, every hundredth time say, nothing is to be concluded.
         passed.learn(value.term, answer)  # type: ignore[attr-defined]
     return answer
+
+
+def _asked_whether_given(test: ast.expr) -> tuple[ast.expr | None, bool]:
+    """The variable or attribute of which a condition asks whether it is there, and the answer if it is."""
+    if isinstance(test, (ast.Name, ast.Attribute)):
+        return test, True
+    if isinstance(test, ast.Compare) and isinstance(test.left, (ast.Name, ast.Attribute)):
+        none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+        if none and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+            return test.left, isinstance(test.ops[0], ast.IsNot)
+    return None, False
+
+
+def _of_omitted(
+    run: Run,
+    asked: ast.expr,
+    omitted: Omitted,
+    frame: Frame,
+    default: bool,
+    site: ast.AST,
+    if_given: bool,
+) -> bool:
+    """The answer about a parameter that callers may leave out: it is passed in the run that tries that."""
+    run.undecided.setdefault(site, []).append(None)
+    if default is if_given:
+        run.unusual.add(site)
+        passed = _tries_habit(run, site)
+    else:
+        passed = site in run.scenario.flipped and not _tries_habit(run, site)
+    if passed:
+        rebind(run, asked, omitted.given, frame)
+        if omitted.value is None:
+            keep_answer(run, asked, frame, True)
+            keep_answer(run, ast.Compare(asked, [ast.Is()], [ast.Constant(None)]), frame, False)
+    return passed is if_given
+
+
+def rebind(run: Run, target: ast.expr, value: Value, frame: Frame) -> None:
+    """Have a variable, or an attribute of an object in sight, hold another value."""
+    if isinstance(target, ast.Name):
+        frame.binding_frame(target.id).variables[target.id] = value
+    elif isinstance(target, ast.Attribute):
+        holder = run.evaluate(target.value, frame)
+        if isinstance(holder, (Instance, Module)):
+            holder.attributes[target.attr] = value
+
+
+def _tries_habit(run: Run, site: ast.AST | None) -> bool:
+    """Whether this run answers here as by habit, where the main run has a reason to answer otherwise."""
+    first = run.scenario.main_run
+    return site in run.scenario.flipped and first is not None and site in first.unusual
 
 
 def _matters(run: Run, site: ast.AST) -> bool:
@@ -190,7 +253,8 @@ def _choose_openly(
             if run.options_read:
                 held = run.path_condition[key] is not negated
                 _note_options(run, site, test, value, frame, held)
-            if site in run.scenario.flipped and key not in run.reversed:
+            flipped = site in run.scenario.flipped and not _tries_habit(run, site)
+            if flipped and key not in run.reversed:
                 keep_answer(run, test, frame, run.path_condition[key] is negated)
         return run.path_condition[key] is not negated
     if key is not None and key[0] == "Eq" and key[1] in run.equals:
@@ -222,7 +286,7 @@ def _choose_openly(
             _note_options(run, site, test, value, frame, answer)
         if isinstance(site, ast.IfExp) and key is not None:
             run.picked[key] = site
-        if site in run.scenario.flipped:
+        if site in run.scenario.flipped and not _tries_habit(run, site):
             answer = not answer
             if among:
                 assert key is not None

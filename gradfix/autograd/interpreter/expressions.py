@@ -36,6 +36,7 @@ from gradfix.autograd.values import (
     Mapping,
     Module,
     ParameterIterable,
+    Recurring,
     Sequence,
     Tensor,
     Unknown,
@@ -161,6 +162,8 @@ def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Value:
     value = run.evaluate(node.operand, frame)
     if isinstance(node.op, ast.Not):
         known = truth(value)
+        if isinstance(value, Recurring):
+            return Recurring(not value.then)
         return graphless_value("condition") if known is None else Const(not known)
     if isinstance(value, Const):
         try:
@@ -178,16 +181,27 @@ def _unary(run: Run, node: ast.UnaryOp, frame: Frame) -> Value:
 def _boolean(run: Run, node: ast.BoolOp, frame: Frame) -> Value:
     is_or = isinstance(node.op, ast.Or)
     value: Value = NONE
-    for part in node.values:
+    for number, part in enumerate(node.values):
         value = run.evaluate(part, frame)
         known = truth(value)
         if known is None:
             if is_or:
-                return value
+                later = (run.evaluate(one, frame) for one in node.values[number + 1 :] if _only_compares(one))
+                return next((one for one in later if isinstance(one, Recurring)), value)
             continue
         if known is is_or:
             return value
     return value if truth(value) is not None else graphless_value("condition")
+
+
+def _only_compares(node: ast.expr) -> bool:
+    """Whether evaluating an expression computes numbers from variables, and calls nothing."""
+    return all(
+        isinstance(
+            one, (ast.Compare, ast.BinOp, ast.Name, ast.Constant, ast.operator, ast.cmpop, ast.expr_context)
+        )
+        for one in ast.walk(node)
+    )
 
 
 @expression(ast.Tuple, ast.List, ast.Set)

@@ -17,6 +17,7 @@ from gradfix.autograd.values import (
     GrowingLength,
     IterationNumber,
     ParameterIterable,
+    Recurring,
     Sequence,
     SummaryTensor,
     Tensor,
@@ -42,6 +43,10 @@ def binary(
     """``left op right``."""
     if left is NONE or right is NONE:
         used_none(run, site)
+    if isinstance(op, ast.Mod) and _is_number(left) and _is_number(right):
+        recurring = not (isinstance(left, (Const, IterationNumber)) and isinstance(right, Const))
+        if recurring:
+            return Recurring(False)
     if left.__class__ is not Tensor:
         value = _of_what_is_known(op, left, right)
         if value is not None:
@@ -59,6 +64,15 @@ def binary(
     if table is None:
         return unknown(run, args, {}, site, op.__class__.__name__)
     return apply(run, table, args, {}, site)
+
+
+def _is_number(value: Value) -> bool:
+    """Whether a value is taken for a number, known or not."""
+    if isinstance(value, Const):
+        return isinstance(value.value, (int, float))
+    return isinstance(value, Unknown) and (
+        value.graphless or (value.__class__ is Unknown and value.node is None)
+    )
 
 
 def _without_graph(run: Run, left: Value, right: Value, tensors: bool) -> Value:

@@ -23,6 +23,7 @@ from gradfix.autograd.semantics.unknown import call_unknown
 from gradfix.autograd.values import (
     NONE,
     Class,
+    Const,
     Frame,
     Function,
     GradMode,
@@ -32,6 +33,7 @@ from gradfix.autograd.values import (
     Method,
     Module,
     Namespace,
+    Omitted,
     ParameterIterable,
     Partial,
     PendingGenerator,
@@ -190,7 +192,8 @@ def call_function(run: Run, function: Function, call: Call) -> Value:
         if isinstance(result, Unknown) and result.node is None:
             may_carry(run, result, call.site)
         return result
-    bind(run, definition.args, frame, args, call.keywords, function.frame)
+    begins = isinstance(call.site, (ast.FunctionDef, ast.AsyncFunctionDef))
+    bind(run, definition.args, frame, args, call.keywords, function.frame, by_anyone=begins)
     enabled = run.grad_enabled
     if isinstance(definition, ast.Lambda):
         run.charge(1)
@@ -333,8 +336,13 @@ def bind(
     args: list[Argument],
     keywords: Keywords,
     outer: Frame,
+    by_anyone: bool = False,
 ) -> None:
-    """Bind arguments to parameters as Python does; what is missing is unknown."""
+    """Bind arguments to parameters as Python does; what is missing is unknown.
+
+    A function that is called ``by_anyone`` is an entry point, or sets its object up: callers out of sight may
+    pass what has a default, too.
+    """
     names = [a.arg for a in [*spec.posonlyargs, *spec.args]]
     variables = frame.variables
     variables.update(zip(names, (v for v, _ in args)))
@@ -346,7 +354,9 @@ def bind(
             if name in keywords:
                 variables[name] = keywords[name][0]
             elif name in defaults:
-                variables[name] = run.evaluate(defaults[name], outer)
+                variables[name] = default = run.evaluate(defaults[name], outer)
+                if by_anyone and isinstance(default, Const):
+                    variables[name] = _omitted(run, spec, name, default)
             else:
                 variables[name] = _argument(run, spec, name)
     if spec.vararg is not None:
@@ -359,6 +369,13 @@ def bind(
         if run.symbols is not None:
             run.symbols.keys[variables[spec.kwarg.arg]] = spec.kwarg
             run.symbols.names[spec.kwarg] = spec.kwarg.arg
+
+
+def _omitted(run: Run, spec: ast.arguments, name: str, default: Const) -> Const:
+    """A parameter of an entry point that has a default: a caller may pass it all the same."""
+    if default.value is None:
+        return Omitted(None, _argument(run, spec, name))
+    return Omitted(default.value, Const(not default.value)) if isinstance(default.value, bool) else default
 
 
 def _argument(run: Run, spec: ast.arguments, name: str) -> Value:

@@ -592,7 +592,7 @@ def _of_symbols(
     """The result of a function out of sight that gets no graph: a symbol, or computed with a network that the
     function is handed."""
     networks = symbols.handed_over(args, keywords)
-    if networks:
+    if networks and not symbols.makes(site):
         computed_with(run, result, networks, site)
     if run.symbolic:
         return result

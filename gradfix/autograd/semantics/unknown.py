@@ -197,11 +197,12 @@ def _takes_no_part(value: Value) -> bool:
 
 
 def _handed(call: Call, name: str) -> ParameterIterable | None:
-    """The parameters that an unknown function is given first, or as ``params``: it may make an optimizer.
+    """The parameters that an unknown function is given, first of all or alone: it may make an optimizer.
 
     One that is named for optimizers is handed networks, too: ``build_optimizer(config, net)``.
     """
-    first = call.argument("params", 0)
+    listed = [value for value in call.values if isinstance(value, ParameterIterable)]
+    first = listed[0] if len(listed) == 1 else call.argument("params", 0)
     networks = [value for value, _ in call.args if isinstance(value, Module)]
     if networks and "optim" in name.lower():
         return ParameterIterable(leaves_of(Sequence("list", [*networks]))[0])
@@ -241,7 +242,12 @@ LOGGING = frozenset(
 
 
 def _only_reads(value: Unknown, args: list[Argument]) -> bool:
-    """Whether a function looks at a network and leaves it as it is: ``target.load_state(network)``."""
+    """Whether a function looks at what it is given and leaves it as it is.
+
+    ``target.load_state(network)``; or a method of tensors that writes to its own: ``averages[name].add_(p)``.
+    """
+    if value.label.endswith("_") and operators.method(value.label) is not None:
+        return True
     return value.label.startswith(("load", "save", "copy")) and not any(
         tensor.node is not None for given, _ in args for tensor in tensors_in(given)
     )
