@@ -266,13 +266,10 @@ class _Script:
         )
         optional |= {one.arg for one, value in zip(spec.kwonlyargs, spec.kw_defaults) if value is not None}
         found: list[str] = []
-        for at, one in enumerate([*by_position[bare:], *spec.kwonlyargs]):
+        for one in (*by_position[bare:], *spec.kwonlyargs):
             value = self._argument(one, function, one.arg in optional, varies)
             if value is not None:
-                named = at >= len(spec.posonlyargs) - bare and bool(
-                    found or optional or one in spec.kwonlyargs
-                )
-                found.append(f"{one.arg}={value}" if named or one in spec.kwonlyargs else value)
+                found.append(value if one in spec.posonlyargs else f"{one.arg}={value}")
         return ", ".join(found)
 
     def _argument(self, one: ast.arg, function: ast.FunctionDef, optional: bool, varies: bool) -> str | None:
