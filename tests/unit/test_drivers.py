@@ -53,7 +53,7 @@ STEP = textwrap.dedent(
     import torch
 
 
-    def train_step(gen=gen, disc, opt_g, opt_d, x, weight=1.0):
+    def train_step(gen, disc, opt_g, opt_d, x, weight=1.0):
         fake = gen(torch.randn(x.size(0), 16))
         loss_d = (disc(fake) - disc(x)).mean()
         opt_d.zero_grad()
