@@ -58,7 +58,7 @@ def drivers(before: Analysis, after: Analysis, fix: Fix) -> Iterator[list[Driver
         written = [_driver(before, after, entry, world) for world in worlds]
         if isinstance(program, Program):
             program.release()
-        yield list(dict.fromkeys(written))
+        yield sorted(dict.fromkeys(written), key=lambda one: one.world)
 
 
 def _entries(before: Analysis, fix: Fix) -> list[Entry]:
@@ -132,7 +132,7 @@ def _assumed(world: World) -> str:
         else f"nobody updates {' and '.join(held)}"
         for owner, held in owned.items()
     ]
-    return ", and ".join(parts)
+    return ", and ".join(sorted(parts))
 
 
 class _Script:
@@ -159,7 +159,7 @@ class _Script:
 
     def set_up(self) -> None:
         """The statements before the loop."""
-        roles = self.world.roles
+        roles = {key: self.world.roles[key] for key in sorted(self.world.roles, key=self._place)}
         self.constructor = _constructor(self.entry.cls)
         for key, role in roles.items():
             if role is Role.NETWORK and (_is_handed(key) or _is_result(key)):
@@ -178,6 +178,11 @@ class _Script:
             for key in roles:
                 if isinstance(key, tuple) and isinstance(key[0], ast.ClassDef) and key in self.made:
                     self.lines.append(f"subject.{key[1]} = {self.made[key]}")
+
+    def _place(self, key: Key) -> tuple[int, int, str]:
+        """Where a symbol comes from: they are made in this order."""
+        root = _root(key)
+        return getattr(root, "lineno", 0), getattr(root, "col_offset", 0), self.world.names.get(key, "")
 
     def call(self) -> str:
         """The call of the entry."""

@@ -72,8 +72,8 @@ def test_networks_and_optimizers_are_made_as_the_world_has_them(tmp_path: Path, 
     assert list(lines(found)) == [
         "gen = network('gen', owner='opt_g')",
         "disc = network('disc', owner='opt_d')",
-        "opt_d = optimizer('opt_d', [disc], line=4)",
         "opt_g = optimizer('opt_g', [gen], line=4)",
+        "opt_d = optimizer('opt_d', [disc], line=4)",
         "    module.train_step(gen=gen, disc=disc, opt_g=opt_g, opt_d=opt_d, x=Given('x', turn))",
     ]
     assert found.world == "`opt_d` updates `disc`, and `opt_g` updates `gen`"
