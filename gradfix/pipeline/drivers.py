@@ -48,13 +48,20 @@ class Entry(NamedTuple):
         return self.cls or self.function
 
 
-def drivers(before: Analysis, after: Analysis, fix: Fix) -> Iterator[list[Driver]]:
-    """The drivers of each entry through which the fix can be run, the nearest first: one for each world."""
+def drivers(before: Analysis, after: Analysis, fix: Fix, assumed: bool) -> Iterator[list[Driver]]:
+    """The drivers of each entry through which the fix can be run, the nearest first: one for each world.
+
+    Args:
+        assumed: Whether the finding rests on the worlds of its entry. Where it does not, callers in sight know
+            more than worlds do, and an entry that is handed optimizers is none.
+    """
     for entry in _entries(before, fix):
         program = run_model(before.source, {entry.key})
         found = program.entry_points if isinstance(program, Program) else []
         point = next((one for one in found if one.key == entry.key), None)
         worlds = worlds_of(point) if point is not None else [World()]
+        if not assumed and any(role is Role.OPTIMIZER for world in worlds for role in world.roles.values()):
+            continue
         written = [_driver(before, after, entry, world) for world in worlds]
         if isinstance(program, Program):
             program.release()
@@ -233,6 +240,10 @@ class _Script:
         line = getattr(_root(key), "lineno", 0)
         self.lines.append(f"{variable} = optimizer({label!r}, [{held}], line={line})")
 
+    def _around(self, function: ast.FunctionDef) -> ast.AST:
+        """Where a parameter of a function is used: of a constructor in all of the class."""
+        return self.entry.cls if function is self.constructor and self.entry.cls is not None else function
+
     def _is_called(self, name: str) -> bool:
         """Whether something of this name, or an attribute, is called, and so a network itself."""
         calls = (node.func for node in ast.walk(self.entry.node) if isinstance(node, ast.Call))
@@ -294,23 +305,35 @@ class _Script:
         annotation = ast.unparse(one.annotation) if one.annotation is not None else ""
         if annotation == "bool":
             return "False"
-        if annotation in ("int", "float") or not _is_used_as_data(one.arg, function):
+        if annotation in ("int", "float") or not _is_used_as_data(one.arg, self._around(function)):
             return f"number({one.arg!r}{turn})"
         return f"Given({one.arg!r}{turn})"
 
 
 def _is_used_as_network(name: str, within: ast.AST) -> bool:
-    """Whether something of this name, or an attribute, has methods that only networks have."""
-    for node in ast.walk(within):
-        if isinstance(node, ast.Attribute) and node.attr in OF_NETWORKS:
-            held = node.value
-            if name == (held.attr if isinstance(held, ast.Attribute) else getattr(held, "id", "")):
-                return True
-    return False
+    """Whether something of this name, or an attribute set to it, has methods that only networks have."""
+    names = _names_of(name, within)
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in OF_NETWORKS and _last(node.value) in names
+        for node in ast.walk(within)
+    )
 
 
-def _is_used_as_data(name: str, function: ast.FunctionDef) -> bool:
+def _names_of(name: str, within: ast.AST) -> set[str]:
+    """A parameter's name, and those of the attributes that are set to it."""
+    kept = (node for node in ast.walk(within) if isinstance(node, ast.Assign) and _last(node.value) == name)
+    targets = (target for node in kept for target in node.targets)
+    return {name, *(target.attr for target in targets if isinstance(target, ast.Attribute))}
+
+
+def _last(node: ast.expr) -> str:
+    """The name of a variable or an attribute."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _is_used_as_data(name: str, function: ast.AST) -> bool:
     """Whether a parameter is asked for parts, gone through, called, or handed on and no size by its name."""
+    names = _names_of(name, function)
     for node in ast.walk(function):
         if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
             held = [node.value]
@@ -320,7 +343,7 @@ def _is_used_as_data(name: str, function: ast.FunctionDef) -> bool:
             held = [node.iter]
         else:
             continue
-        if any(isinstance(one, ast.Name) and one.id == name for one in held):
+        if any(_last(one) in names for one in held):
             return True
     return False
 

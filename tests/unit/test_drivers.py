@@ -33,7 +33,7 @@ def written(text: str, folder: Path, options: Options) -> list[list[Driver]]:
     chosen = choose_fix(before, finding, finding.fixes, options)
     assert chosen.fix is not None and chosen.fixed_text is not None
     after = analysed(chosen.fixed_text, folder / "train.py", options)
-    return list(drivers(before, after, chosen.fix))
+    return list(drivers(before, after, chosen.fix, bool(finding.assumption)))
 
 
 def analysed(text: str, path: Path, options: Options) -> Analysis:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from .given import Given, make, number, returns
+from .given import Given, Switch, make, number, returns
 from .loading import load
 from .networks import choose, network, optimizer
 
@@ -29,7 +29,9 @@ TURNS = 24
 
 def turns() -> Iterator[int]:
     """The numbers of the calls of the entry."""
-    yield from range(TURNS)
+    for turn in range(TURNS):
+        Switch.turn = turn
+        yield turn
 
 
 def provide() -> None:

@@ -49,6 +49,32 @@ CHANGING = re.compile(r"backward|step|zero_grad|minimi[sz]e|optimi[sz]e|update|f
 """Methods that may change weights or gradients: nobody may take their place."""
 
 
+FLAG = re.compile(
+    r"^(?:is|has|do|no|only|load|save|resume)_|^(?:pretrained|resume|verbose|debug|flag)|cuda|gpu", re.I
+)
+"""Names of settings that are on or off: off, unless somebody has turned them on."""
+SWITCH = re.compile(r"^(?:use|with|enable|add|apply)_", re.I)
+"""Names of settings that choose a part of the training: they are off and on by turns."""
+
+
+class Switch:
+    """A setting that is off when everything is set up, and then on at every other call of the entry."""
+
+    turn = 0
+
+    def __bool__(self) -> bool:
+        return Switch.turn % 2 == 1
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self) == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+WORDS = re.compile(r"path|dir|file|folder|root|name|mode|type|kind|url|env|logger|writer", re.I)
+"""Names of what is no number."""
+
+
 def make(cls: type, **known: Any) -> Any:
     """An instance of a class whose constructor hands on what it is given: with all that a base wants."""
     for base in cls.__mro__:
@@ -58,24 +84,38 @@ def make(cls: type, **known: Any) -> Any:
                 required = [
                     one for one in wanted if one.default is one.empty and one.kind is not one.VAR_KEYWORD
                 ]
-                return cls(*(known.get(one.name, number(one.name)) for one in required))
+                text = "".join(inspect.getsource(one) for one in cls.__mro__ if one is not object)
+                return cls(*(known.get(one.name, _handed(one.name, text)) for one in required))
     return cls()
 
 
+def _handed(name: str, text: str) -> Any:
+    """What a parameter gets: a number, unless the code asks it for parts or calls it."""
+    return Given(name) if re.search(rf"\b{name}(?:\.|\[|\()|in (?:self\.)?{name}\b", text) else number(name)
+
+
 def number(name: str, turn: int = 0) -> Any:
-    """A number for what is called so, as far as its name says; else a value that its use gives a shape."""
+    """A number for what is called so, as far as its name says; a path, a mode, is no number."""
     if TURN.match(name):
         return turn
     found = _number(name, name)
+    if found is None and not WORDS.search(name):
+        found = value.PRIMES[zlib.crc32(name.encode()) % len(value.PRIMES)]
     return Given(name, turn) if found is None else found
 
 
 def _number(name: str, place: str) -> Any:
     """The number that a name stands for; None if it stands for none."""
     spread = zlib.crc32(place.encode())
+    if name in ("device", "dev"):
+        return "cpu"
+    if FLAG.search(name):
+        return False
+    if SWITCH.search(name):
+        return Switch()
     if re.search(r"batch_?size|^bs$", name, re.I):
         return value.rows_of(context.run())
-    if re.search(r"workers|verbose|seed|^start", name, re.I):
+    if re.search(r"workers|seed|^start", name, re.I):
         return 0
     if re.search(r"(?:^|_)lr|learning_?rate", name, re.I):
         return 0.01
@@ -173,7 +213,7 @@ class Given(Value):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("_held", "_calls", "_rows"):
             raise AttributeError(name)
-        if name in ("device", "gpu", "gpu_id", "gpu_ids"):
+        if name in ("gpu", "gpu_id", "gpu_ids"):
             return torch.device("cpu")
         if name in ("shape", "ndim", "size", "dim"):
             return getattr(self._array(unpacked(sys._getframe(1), 2)), name)

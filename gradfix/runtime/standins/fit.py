@@ -59,6 +59,7 @@ DIMENSIONS = tuple(
         r"axis \d is out of bounds for array of dimension (?P<met>\d)",
         r"expected input to be (?P<more>\d)D(?: or \d)?, got (?P<met>\d)D",
         r"or (?P<more>\d)D \(batched\) input to \w+, but got input of size: \[(?P<sizes>[\d, ]+)\]",
+        r"not supported for (?P<met>\d)D input tensor",
         r"(?P<more>1)D target tensor expected, multi-target not supported",
     )
 )
