@@ -52,20 +52,20 @@ def drivers(before: Analysis, after: Analysis, fix: Fix, assumed: bool) -> Itera
     """The drivers of each entry through which the fix can be run, the nearest first: one for each world.
 
     Args:
-        assumed: Whether the finding rests on the worlds of its entry. Where it does not, callers in sight know
-            more than worlds do, and an entry that is handed optimizers is none.
+        assumed: Whether the finding rests on the worlds of its entry. Where it does not, callers in sight
+            know more than worlds do, and an entry that is handed optimizers is none.
     """
     for entry in _entries(before, fix):
         program = run_model(before.source, {entry.key})
         found = program.entry_points if isinstance(program, Program) else []
         point = next((one for one in found if one.key == entry.key), None)
         worlds = worlds_of(point) if point is not None else [World()]
-        if not assumed and any(role is Role.OPTIMIZER for world in worlds for role in world.roles.values()):
-            continue
-        written = [_driver(before, after, entry, world) for world in worlds]
+        known = assumed or not any(Role.OPTIMIZER in world.roles.values() for world in worlds)
+        written = [_driver(before, after, entry, world) for world in worlds if known]
         if isinstance(program, Program):
             program.release()
-        yield sorted(dict.fromkeys(written), key=lambda one: one.world)
+        if written:
+            yield sorted(dict.fromkeys(written), key=lambda one: one.world)
 
 
 def _entries(before: Analysis, fix: Fix) -> list[Entry]:

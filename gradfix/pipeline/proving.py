@@ -116,12 +116,12 @@ def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> 
             return through
         tried = f"run through {os.path.basename(script.path)}: {through.reason}"
         evidence = replace(evidence, reason=f"{evidence.reason}; {tried}")
-    return (
-        evidence if options.step_alone is StepsAlone.LEFT else _alone(before, after, fix, evidence, options)
-    )
+    return evidence
 
 
-def _alone(before: Analysis, after: Analysis, fix: Fix, program: Evidence, options: Options) -> Evidence:
+def _alone(
+    before: Analysis, after: Analysis, finding: Finding, fix: Fix, program: Evidence, options: Options
+) -> Evidence:
     """What the step shows alone, in the place of the ``program``, which could not run."""
     from gradfix.pipeline.drivers import drivers
     from gradfix.verify.alone import verify_alone
@@ -130,7 +130,9 @@ def _alone(before: Analysis, after: Analysis, fix: Fix, program: Evidence, optio
     path = Path(before.source.path)
     faults = (faults_of(before), faults_of(after))
     rewrite = Rewrite(path, before.source.text, after.source.text, fix.claim, fix.effect, faults=faults)
-    for written in drivers(before, after, fix) if before.source.notebook is None else ():
+    for written in (
+        drivers(before, after, fix, bool(finding.assumption)) if before.source.notebook is None else ()
+    ):
         found = verify_alone(
             rewrite,
             written,
