@@ -48,6 +48,8 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
         return attempt
     try:
         evidence = _evidence(before, after, fix, options)
+        if evidence.outcome == "not run" and options.step_alone is not StepsAlone.LEFT:
+            evidence = _alone(before, after, candidate.finding, fix, evidence, options)
     except Exception as error:
         reason = problem_of(before.source.path, "verification", error).message
         return attempt._replace(reason=reason, withheld=not options.unproved)
