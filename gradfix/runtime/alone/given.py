@@ -49,6 +49,8 @@ CHANGING = re.compile(r"backward|step|zero_grad|minimi[sz]e|optimi[sz]e|update|f
 """Methods that may change weights or gradients: nobody may take their place."""
 
 
+SIZES = (5, 7, 11, 13, 17, 19)
+"""What sizes are that settings say: small, and none is a divisor of another."""
 FLAG = re.compile(
     r"^(?:is|has|do|no|only|load|save|resume)_|^(?:pretrained|resume|verbose|debug|flag)|cuda|gpu", re.I
 )
@@ -100,7 +102,7 @@ def number(name: str, turn: int = 0) -> Any:
         return turn
     found = _number(name, name)
     if found is None and not WORDS.search(name):
-        found = value.PRIMES[zlib.crc32(name.encode()) % len(value.PRIMES)]
+        found = SIZES[zlib.crc32(name.encode()) % len(SIZES)]
     return Given(name, turn) if found is None else found
 
 
@@ -126,7 +128,7 @@ def _number(name: str, place: str) -> Any:
     if re.search(r"layers|depth|heads|blocks", name, re.I):
         return 2
     if SIZE.search(name):
-        return value.PRIMES[spread % len(value.PRIMES)]
+        return SIZES[spread % len(SIZES)]
     return None
 
 
@@ -251,7 +253,7 @@ class Given(Value):
 
     def __index__(self) -> int:
         if self._held is None:
-            return int(value.PRIMES[zlib.crc32(self._place.encode()) % len(value.PRIMES)])
+            return SIZES[zlib.crc32(self._place.encode()) % len(SIZES)]
         return super().__index__()
 
     def __bool__(self) -> bool:
