@@ -313,9 +313,10 @@ class _Script:
 def _is_used_as_network(name: str, within: ast.AST) -> bool:
     """Whether something of this name, or an attribute set to it, has methods that only networks have."""
     names = _names_of(name, within)
+    calls = (node.func for node in ast.walk(within) if isinstance(node, ast.Call))
     return any(
-        isinstance(node, ast.Attribute) and node.attr in OF_NETWORKS and _last(node.value) in names
-        for node in ast.walk(within)
+        isinstance(func, ast.Attribute) and func.attr in OF_NETWORKS and _last(func.value) in names
+        for func in calls
     )
 
 

@@ -215,8 +215,8 @@ class Given(Value):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("_held", "_calls", "_rows"):
             raise AttributeError(name)
-        if name in ("gpu", "gpu_id", "gpu_ids"):
-            return torch.device("cpu")
+        if name == "gpu_ids":
+            return []
         if name in ("shape", "ndim", "size", "dim"):
             return getattr(self._array(unpacked(sys._getframe(1), 2)), name)
         if name == "keys" or name == "items" or name == "values":
