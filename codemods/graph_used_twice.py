@@ -314,7 +314,7 @@ def _cut_off(program: Program, run: Run, event: Backward) -> Iterator[Fix]:
     trained = {leaf for o in run.optimizers for leaf in o.state.owned()}
     looked_at = {leaf for _, leaf in run.grad_reads} | run.differentiated
     leaves = {leaf for n in reachable_nodes([(n, True) for n in older]) for leaf, _, _ in n.leaves}
-    if not all(o.state.groups_known for o in run.optimizers) or leaves & (trained | looked_at):
+    if not all(o.state.in_view for o in run.optimizers) or leaves & (trained | looked_at):
         return
     found = _detached(program, event, event.visited.keys() - older, older)
     yield from _as_fix(found, "detach what is computed before the loop", Claim("E1", line(event.site)))
@@ -409,7 +409,7 @@ def _idle(run: Run, event: Backward) -> set[Node]:
     taken = {leaf for s in steps(run) for leaf, held in s.consumed.items() if event in held}
     every = {leaf for node in event.visited for leaf, _, _ in node.leaves}
     looked_at = {leaf for _, leaf in run.grad_reads} | run.differentiated
-    if not taken or not all(o.state.groups_known for o in run.optimizers) or every & looked_at:
+    if not taken or not all(o.state.in_view for o in run.optimizers) or every & looked_at:
         return set()
     if any(leaf.unknown_grad for leaf in every) or any(begins_in_unseen_code(node) for node in event.visited):
         return set()

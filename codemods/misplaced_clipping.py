@@ -179,7 +179,7 @@ def _sole(run: Run) -> OptimizerState | None:
     """The optimizer that is all that steps, if it is not seen what it owns: any parameter may be its."""
     stepping = {step.optimizer for step in steps(run)}
     one = next(iter(stepping)) if len(stepping) == 1 else None
-    if one is None or one.external or (one.groups_known and one.owned()):
+    if one is None or one.external or (one.in_view and one.owned()):
         return None
     if any(other.state.escaped for other in run.optimizers):
         return None

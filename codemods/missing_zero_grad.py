@@ -137,7 +137,7 @@ def _by_hand(program: Program) -> Iterator[Finding]:
 
 def moved_by_sums(run: Run) -> dict[Hashable, tuple[Backward, list[ManualStep]]]:
     """Backwards after which parameters that no optimizer owns are moved by what has moved them before."""
-    if run.external_optimizers or any(not one.state.groups_known for one in run.optimizers):
+    if run.external_optimizers or any(not one.state.in_view for one in run.optimizers):
         return {}
     kept = {leaf for one in run.optimizers for leaf in one.state.owned()}
     kept |= {leaf for z in gradient_clears(run) for leaf in z.leaves}

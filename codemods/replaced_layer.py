@@ -72,7 +72,7 @@ def unowned(run: Run) -> dict[Hashable, Orphan]:
     losses = [b for b in backwards(run) if b.accumulates]
     for event in of_kind(run, Replacement):
         stepping = next((o for o in event.owners if any(s.serial > event.serial for s in o.steps)), None)
-        if stepping is None or not all(o.groups_known for o in known) or run.external_optimizers:
+        if stepping is None or not all(o.in_view for o in known) or run.external_optimizers:
             continue
         if (
             event.undone

@@ -79,6 +79,7 @@ from gradfix.autograd.trace_queries import (
     first_step,
     followed,
     gradient_clears,
+    may_share,
     steps,
     touched,
     undifferentiated,
@@ -223,15 +224,13 @@ def _starved(run: Run, step: Step, losses: list[Backward]) -> Idle | None:
 
 def _passes_by(run: Run, loss: Backward, owned: set[Leaf]) -> bool:
     """Whether a loss certainly reaches none of some parameters; what cannot be seen is in other networks."""
-    # Two networks that cannot be seen may be one, unless that is assumed.
-    one = any(leaf.assumed for leaf in loss.reached) and any(leaf.assumed for leaf in owned)
     return (
         loss.certain
         and bool(loss.visited)  # Without a graph it raises.
         and loss.failure is None
         and all(loss.reached.values())
         and owned.isdisjoint(loss.reached)
-        and not (one and run.symbols is None)
+        and not any(may_share(run, one, other) for one in loss.reached for other in owned)
         and not any(
             begins_in_unseen_code(node) and (node.call is None or not owned.isdisjoint(node.call.leaves))
             for node in loss.visited

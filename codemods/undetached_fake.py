@@ -286,7 +286,7 @@ def wasted(run: Run) -> dict[Hashable, Leak]:
 
 def _flowing(run: Run, backward: Backward) -> LeakPath | None:
     """How a loss leaks that comes off, if it is known what each optimizer owns."""
-    known = backward.failure is None and all(o.state.groups_known for o in run.optimizers)
+    known = backward.failure is None and all(o.state.in_view for o in run.optimizers)
     return leak_path(run, backward) if known else None
 
 

@@ -159,7 +159,7 @@ def _made(run: Run) -> dict[OptimizerState, Made]:
 
 def wasted(run: Run) -> dict[Hashable, Wasted]:
     """By the place of its first call: the networks whose gradients no step can consume."""
-    if run.external_optimizers or not run.optimizers or not all(o.state.groups_known for o in run.optimizers):
+    if run.external_optimizers or not run.optimizers or not all(o.state.in_view for o in run.optimizers):
         return {}
     stepping = {step.optimizer for step in steps(run)}
     owned = {leaf for o in run.optimizers for leaf in o.state.owned()}

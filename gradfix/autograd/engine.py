@@ -75,7 +75,8 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
     ]
     event.has_vector = any(seed is not None and getattr(seed, "value", seed) is not None for seed in seeds)
     run.events.append(event)
-    nodes: list[tuple[Node, bool]] = []
+    unseen = _computed_unseen(run, event.site, [value for value, _ in roots])
+    nodes = unseen.copy()
     for value, _ in roots:
         for tensor in tensors_in(value):
             if tensor.node is not None:
@@ -88,7 +89,12 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
                 event.fail(Failure("E3", None, None))
         if isinstance(value, (Unknown, Tensor)) and value.node is None:
             event.lost = event.lost or value.lost
-        if isinstance(value, (Unknown, Tensor)) and value.node is None and value.requires is not True:
+        if (
+            isinstance(value, (Unknown, Tensor))
+            and value.node is None
+            and value.requires is not True
+            and not unseen
+        ):
             known = isinstance(value, Tensor) and value.requires is False
             event.graph_unknown = event.graph_unknown or (event.certain and not known)
             event.certain = event.certain and known
@@ -115,6 +121,27 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
                 if not leaf.grad:
                     leaf.grad = None
                 del event.reached[leaf]
+
+
+def _computed_unseen(run: Run, site: ast.AST, roots: list[Value]) -> list[tuple[Node, bool]]:
+    """Where the graph of a loss begins that is computed with what is not seen, in a world that says so.
+
+    Whoever has computed it may hold its graph.
+    """
+    if run.symbols is None or site not in run.symbols.world.unseen:
+        return []
+    graphs = [(tensor.node, True) for value in roots for tensor in tensors_in(value) if tensor.node]
+    seen = {leaf for node in reachable_nodes(graphs) for leaf, _, _ in node.leaves}
+    leaves = run.symbols.unseen_parameters(site, seen)
+    if not leaves:
+        return []
+    node = run.node("loss", site)
+    node.raises_when_freed, node.opaque = True, True
+    # What else it is computed with is not known.
+    others = Leaf("what is not seen", None)
+    node.leaves = tuple((leaf, sure, None) for leaf, sure in (*leaves, (others, False)))
+    run.returned.append(node)
+    return [(node, True)]
 
 
 def differentiate(run: Run, call: Call) -> Value:
@@ -236,6 +263,9 @@ def zero_grad(
     ):
         # What is cleared here may be what others own, unless it is an optimizer that clears its own.
         others = [leaf for leaf in _of_external_optimizers(run) if leaf not in leaves]
+        run_zero_grad(ZeroGrad(event.site, event.loops, event.serial, target), others, certain=False)
+    if run.symbols is not None and not isinstance(target, Optimizer):
+        others = [leaf for leaf in run.symbols.anywhere() if leaf not in leaves]
         run_zero_grad(ZeroGrad(event.site, event.loops, event.serial, target), others, certain=False)
     if certain:
         run.events.append(event)

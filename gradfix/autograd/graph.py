@@ -549,6 +549,7 @@ class OptimizerState:
         "loops",
         "original",
         "steps",
+        "unseen",
         "whole_networks",
         "wrapped",
     )
@@ -559,6 +560,9 @@ class OptimizerState:
         self.leaves: list[Leaf] = []
         self.groups_known = True
         """False: it may own parameters that the model does not see."""
+        self.unseen: Leaf | None = None
+        """What it is taken to own, although that is not seen, since losses before its steps are computed with
+        it."""
         self.escaped = False
         """It has escaped to unknown code, which may have stepped it."""
         self.fused: Tri = False
@@ -582,7 +586,7 @@ class OptimizerState:
     @property
     def in_view(self) -> bool:
         """Whether all parameters that it owns are known; not so if unknown code holds the optimizer."""
-        return self.groups_known and not self.external
+        return self.groups_known and not self.external and self.unseen is None
 
     def owned(self) -> list[Leaf]:
         """Every block that it moves."""

@@ -249,23 +249,29 @@ def addends(event: Backward) -> Iterator[Node]:
     waiting = list(terms_of(event))
     while waiting:
         at = waiting.pop()
-        if operation(at) in TOTALS and len(at.edges) == 1 and not at.leaves:
+        if _is_total(at):
             waiting += summands(at.edges[0].node)
         else:
             yield at
 
 
 def sums_in(event: Backward) -> dict[Node, None]:
-    """The sums, and multiples of them, by which the terms of a loss are put together."""
+    """The sums, and multiples of them, by which the terms of a loss are put together, or the elements of
+    these."""
     found: dict[Node, None] = {}
     waiting = [] if event.has_vector else list(event.roots)
     while waiting:
         node = waiting.pop()
-        below = _summands(node)
+        below = [edge.node for edge in node.edges] if _is_total(node) else _summands(node)
         if below and node not in found:
             found[node] = None
             waiting += below
     return found
+
+
+def _is_total(node: Node) -> bool:
+    """Whether a node is the sum or the mean of one tensor."""
+    return operation(node) in TOTALS and len(node.edges) == 1 and not node.leaves
 
 
 def _multiplied(factor: Factor, by: Node, at: int) -> Factor:

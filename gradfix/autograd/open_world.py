@@ -11,7 +11,10 @@ cleared is an optimizer. Which optimizer may own which network follows from axio
 - no two optimizers own the same network.
 
 What these axioms leave open is followed in every way; names choose only between worlds that train the same
-networks. A mistake is reported if it is one in all of these worlds, with what they have in common as its
+networks. Where they leave nothing, a term may train nobody; then an optimizer may own the one network that
+no loss reaches. Where that leaves nothing either, or a loss reaches no network in sight, an optimizer owns something that
+the losses before its steps are computed with, and that is not seen: a part of a network that another one
+updates, say. A mistake is reported if it is one in all of these worlds, with what they have in common as its
 assumption.
 """
 
@@ -46,12 +49,14 @@ class Assumption(NamedTuple):
 
 def assume(explore: Callable[[World], Run]) -> Assumption | None:
     """The worlds of an entry point, which ``explore`` runs in one; None where there is nothing to assume."""
-    world, rounds = World(), 0
+    world, plain, rounds = World(), World(), 0
     while True:
         run = explore(world)
         found = {**world.roles, **roles_in(run, world.roles)}
         if found == world.roles:
-            if world.search is Search.HEADS or _is_explained(run, world.search):
+            if world.search is Search.CALLED:
+                plain = world
+            if world.search is Search.HEADS or _is_explained(run):
                 break
             world = replace(world, search=Search(world.search + 1))
         else:
@@ -61,24 +66,25 @@ def assume(explore: Callable[[World], Run]) -> Assumption | None:
         run.release()
         rounds += 1
         if rounds > ROUNDS:
-            return None
+            break
     assert run.symbols is not None
-    assumed = world.roles or run.symbols.handed_back
-    if not assumed or run.symbols.gradients_written:
-        run.release()
-        return None
+    written = run.symbols.gradients_written
     inference = Ownership(run)
     worlds = inference.worlds()
-    text = inference.text(worlds) if worlds else ""
+    if not worlds and not written:
+        run.release()
+        optimizers = {key: role for key, role in world.roles.items() if role is Role.OPTIMIZER}
+        run = explore(replace(plain, roles={**plain.roles, **optimizers}))
+        inference = Ownership(run)
+        worlds = inference.world_of_losses()
+    text = inference.text(worlds)
     run.release()
-    return Assumption(worlds, text) if worlds else None
+    return Assumption(worlds, text) if worlds and text and not written else None
 
 
-def _is_explained(run: Run, search: Search) -> bool:
-    """Whether it is known what each loss reaches, and, of methods as well, whether the axioms can hold."""
-    if not all(map(is_followed, _losses(run))):
-        return False
-    return search is Search.CALLED or bool(Ownership(run).worlds())
+def _is_explained(run: Run) -> bool:
+    """Whether it is known what each loss reaches, and the axioms can hold."""
+    return all(map(is_followed, _losses(run))) and bool(Ownership(run).worlds())
 
 
 def _losses(run: Run) -> list[Backward]:
@@ -203,6 +209,10 @@ class _Group:
     stepping: dict[OptimizerState, None] = field(default_factory=dict)
 
 
+_Sources = list[tuple[_Group, list[frozenset[Key]]]]
+"""By group of losses: the networks that each of their terms is computed with."""
+
+
 class Ownership:
     """Which optimizer may own which network, as far as a run tells in which every network is trainable."""
 
@@ -217,6 +227,8 @@ class Ownership:
         self.groups = list(_groups(run))
         self.owners: dict[Key, Key] = {}
         """What follows from the axioms alone."""
+        self.idle: set[Key] = set()
+        """Optimizers that are taken to own a network which no loss reaches."""
 
     def worlds(self) -> list[World]:
         """The worlds that the axioms admit; none if there are too many, or none.
@@ -227,7 +239,23 @@ class Ownership:
             return []
         sources = self.sources()
         self._made_of_networks()
+        made = dict(self.owners)
         self._by_terms(sources)
+        found = self._admitted(sources)
+        if not found:
+            # Whoever owns what, some term trains nobody: that is for a codemod to tell.
+            self.owners = made
+            found = self._admitted(sources, every_term=False) or self._by_elimination(sources)
+        found = self._as_named(found)
+        return [self._world(owners) for owners in found] if len(found) <= WORLDS else []
+
+    def _admitted(
+        self, sources: _Sources, every_term: bool = True, idle: Key | None = None
+    ) -> list[dict[Key, Key | None]]:
+        """The admissible ways to give an owner to each network that has none, or to leave it without.
+
+        What is ``idle`` owns none of them.
+        """
         free: dict[Key, list[Key | None]] = {}
         for group, terms in sources:
             stepping = [self.optimizer[state] for state in group.stepping if state in self.optimizer]
@@ -237,17 +265,101 @@ class Ownership:
                     if stepping:
                         known = free.setdefault(key, [None])
                         known += [one for one in stepping if one not in known]
-        found = [
+        return [
             owners
             for choice in itertools.islice(itertools.product(*free.values()), 4096)
-            if self._admissible(owners := {**self.owners, **dict(zip(free, choice))}, sources)
+            if idle not in choice
+            and self._admissible(
+                owners := {**self.owners, **dict(zip(free, choice))}, sources, every_term, idle
+            )
         ]
-        found = self._as_named(found)
-        if not found or len(found) > WORLDS:
-            return []
-        of = replace(self.symbols.world, search=Search.CALLED)
-        before = self._gradients_before()
-        return [replace(of, owners=owners, entered_with_gradients=before) for owners in found]
+
+    def _world(self, owners: Mapping[Key, Key | None]) -> World:
+        """A world in which networks have these owners; what losses are computed with that reach none of
+        these is not seen."""
+        first = next((e for e in self.run.events if isinstance(e, (Backward, Step))), None)
+        unseen = self._unseen(owners) or {}
+        # It may be what the optimizer owns.
+        served = (loss for loss in _losses(self.run) if loss.site in unseen)
+        reached = {key for loss in served for term in self._terms(loss) for key in term}
+        return replace(
+            self.symbols.world,
+            search=Search.CALLED,
+            owners={**dict.fromkeys(reached), **owners},
+            # An optimizer may step before anything here is differentiated.
+            entered_with_gradients=isinstance(first, Step),
+            unseen=unseen,
+        )
+
+    def world_of_losses(self) -> list[World]:
+        """The world in which optimizers own what the losses before their steps are computed with, seen or
+        not.
+
+        It is there where no other is: two optimizers of one network, say, or a loss that is an argument.
+        What a network is trained by is not known where an optimizer steps after a loss which reaches it, and
+        owns nothing of that.
+        """
+        self._by_terms(self.sources())
+        owners: dict[Key, Key | None] = dict(self.owners)
+        while True:
+            found = self._unseen(owners)
+            if found is None or not all(state.steps for state in self.optimizer):
+                return []
+            shared = {
+                key
+                for group in self.groups
+                for loss in group.losses
+                if loss.site in found
+                for term in self._terms(loss)
+                for key in term
+                if owners.get(key) is not None
+            }
+            if not shared:
+                break
+            owners.update(dict.fromkeys(shared))
+        for key in self.symbols.blocks:
+            owners.setdefault(key, None)
+        return [self._world(owners)] if found else []
+
+    def _unseen(self, owners: Mapping[Key, Key | None]) -> dict[ast.AST, set[Key]] | None:
+        """By the place of a loss: the optimizers that step after it, and own nothing that it is seen to
+        reach.
+
+        None where several losses come before the steps of several optimizers: for whom each is, is not known.
+        """
+        found: dict[ast.AST, set[Key]] = {}
+        for group in self.groups:
+            places = {loss.site for loss in group.losses}
+            for loss in group.losses:
+                lacking = [state for state in group.stepping if self._owns_nothing_of(state, loss, owners)]
+                if lacking and len(places) > 1 and len(group.stepping) > 1:
+                    return None
+                for state in lacking:
+                    found.setdefault(loss.site, set()).add(self.optimizer.get(state, state.created))
+        return found
+
+    def _owns_nothing_of(
+        self, state: OptimizerState, loss: Backward, owners: Mapping[Key, Key | None]
+    ) -> bool:
+        """Whether an optimizer is not seen to own anything that a loss reaches, although it may."""
+        if loss.failure is not None or loss.error_expected:
+            return False
+        optimizer = self.optimizer.get(state)
+        if optimizer in self.idle:
+            return False
+        if optimizer is None:
+            owned = state.owned()
+            reaches = not loss.reached.keys().isdisjoint(owned)
+            if is_followed(loss):
+                # Of what it is made of some may not be seen: an object that holds the network, say.
+                lacking = not reaches and all(leaf.requires is None for leaf in owned)
+            else:
+                lacking = reaches or loss.graph_unknown
+            return lacking and state.in_view and bool(owned)
+        if not loss.reached.keys().isdisjoint(state.owned()):
+            return False
+        networks = frozenset[Key]().union(*self._terms(loss))
+        return all(owners.get(key) != optimizer for key in networks) and (loss.lost is None or bool(networks))
 
     def _as_named(self, found: list[dict[Key, Key | None]]) -> list[dict[Key, Key | None]]:
         """Those of some worlds in which most optimizers are named for the networks that they own.
@@ -267,43 +379,74 @@ class Ownership:
 
     def text(self, worlds: list[World]) -> str:
         """What the worlds have in common, for people."""
+        parts: list[str] = []
+        steps = (event for event in self.run.events if isinstance(event, Step))
+        for state, step in {step.optimizer: step for step in steps}.items():
+            key = self.optimizer.get(state, state.created)
+            updated = [*self._networks_updated(key, worlds), *self._losses_served(key, worlds)]
+            if not updated and key in self.symbols.states and state.leaves:
+                updated = ["the network that it is made of"]
+            if updated:
+                parts.append(
+                    f"`{_stepped(step) or self.symbols.names.get(key)}` updates {' and '.join(updated)}"
+                )
         names = self.symbols.names
-        by_world = [world.owners or {} for world in worlds]
-        owned: dict[Key, dict[Key, int]] = {}
-        for owners in by_world:
-            for network, owner in owners.items():
-                if owner is not None:
-                    of = owned.setdefault(owner, {})
-                    of[network] = of.get(network, 0) + 1
-        parts = []
-        for owner, networks in owned.items():
-            always = [key for key, count in networks.items() if count == len(worlds)]
-            listed = " and ".join(f"`{names[key]}`" for key in always or networks)
-            parts.append(f"`{names[owner]}` updates {'' if always else 'at least one of '}{listed}")
         parts += [f"`{names[key]}` steps the optimizer that it is made of" for key in self.symbols.wrappers]
         parts += [f"`{function}` returns what it is handed" for function in self.symbols.handed_back]
-        elsewhere = [key for key in self.symbols.blocks if all(key not in owners for owners in by_world)]
-        if elsewhere and not parts:
-            parts.append(" and ".join(f"`{names[key]}`" for key in elsewhere) + " can be trained")
-        states = self.symbols.states
-        of_known = [names[key] for key, state in states.items() if key not in owned and state.leaves]
-        parts += [f"`{name}` updates the network that it is made of" for name in of_known]
+        owned = {key for world in worlds for key in world.owners or ()}
+        elsewhere = [names[key] for key in self.symbols.blocks if key not in owned]
+        if worlds and elsewhere and not parts:
+            parts.append(f"{_listed(elsewhere)} can be trained")
         if not parts:
-            parts = [f"`{names[key]}` is an optimizer" for key in states]
-        return ", and ".join(parts)
+            parts = [f"`{names[key]}` is an optimizer" for key in self.symbols.states]
+        return ", and ".join(dict.fromkeys(parts))
 
-    def sources(self) -> list[tuple[_Group, list[frozenset[Key]]]]:
+    def _networks_updated(self, optimizer: Key, worlds: list[World]) -> Iterator[str]:
+        """The networks that an optimizer owns in all worlds, or else in some of them."""
+        number = {
+            key: sum((world.owners or {}).get(key) == optimizer for world in worlds)
+            for key in self.symbols.blocks
+        }
+        always = [key for key, count in number.items() if count == len(worlds)]
+        some = [key for key, count in number.items() if count]
+        if some:
+            computing = {use.key for use in self.symbols.uses if self._is_loss(use)}
+            computing -= {use.key for use in self.symbols.uses if use.method in OF_NETWORKS}
+            names = [
+                f"what `{name}` computes with" if key in computing else f"`{name}`"
+                for key in always or some
+                for name in [self.symbols.names[key].removesuffix(".forward")]
+            ]
+            yield f"{'' if always else 'at least one of '}{' and '.join(names)}"
+
+    def _is_loss(self, use: Use) -> bool:
+        """Whether a call has computed a loss, or one of its terms: what is called may be no network."""
+        return not use.method and any(use.result in terms_of(loss) for loss in _losses(self.run))
+
+    def _losses_served(self, optimizer: Key, worlds: list[World]) -> Iterator[str]:
+        """The losses that an optimizer is there for, although they are not seen to reach what it owns."""
+        losses = [
+            ast.unparse(loss)
+            for event in _losses(self.run)
+            if any(optimizer in world.unseen.get(event.site, ()) for world in worlds)
+            for loss in event.receivers
+        ]
+        if losses:
+            are = "is" if len(set(losses)) == 1 else "are"
+            yield f"something that {_listed(losses)} {are} computed with"
+
+    def sources(self) -> _Sources:
         """By group: the networks that each term of its losses is computed with."""
-        found = []
-        for group in self.groups:
-            terms = []
-            for loss in group.losses:
-                nodes = list(terms_of(loss)) or loss.roots
-                if loss.lost is not None and isinstance(loss.lost.graph, Node):
-                    nodes = [*nodes, loss.lost.graph]
-                terms += [self._networks_in(node) for node in nodes]
-            found.append((group, [term for term in terms if term]))
-        return found
+        return [
+            (group, [term for loss in group.losses for term in self._terms(loss) if term])
+            for group in self.groups
+        ]
+
+    def _terms(self, loss: Backward) -> list[frozenset[Key]]:
+        nodes = list(terms_of(loss)) or loss.roots
+        if loss.lost is not None and isinstance(loss.lost.graph, Node):
+            nodes = [*nodes, loss.lost.graph]
+        return [self._networks_in(node) for node in nodes]
 
     def _networks_in(self, node: Node) -> frozenset[Key]:
         leaves = {leaf for reached in reachable_nodes([(node, True)]) for leaf, _, _ in reached.leaves}
@@ -324,7 +467,7 @@ class Ownership:
                 if network in self.symbols.blocks:
                     self.owners[network] = key
 
-    def _by_terms(self, sources: list[tuple[_Group, list[frozenset[Key]]]]) -> None:
+    def _by_terms(self, sources: _Sources) -> None:
         """Give a network the optimizer that steps after a term which is there for that network alone."""
         changed = True
         while changed:
@@ -348,26 +491,39 @@ class Ownership:
         """Whether an optimizer is known to own one of some networks."""
         return any(self.owners.get(key) == self.optimizer.get(state) for key in networks)
 
+    def _by_elimination(self, sources: _Sources) -> list[dict[Key, Key | None]]:
+        """The worlds in which an optimizer owns the one network that no loss reaches: all it computes is
+        detached."""
+        reached = {key for _, terms in sources for term in terms for key in term}
+        spare = [key for key in self.symbols.blocks if key not in reached and not self._owned_in_sight(key)]
+        if len(spare) != 1 or spare[0] in self.owners:
+            return []
+        found = []
+        for idle in self.symbols.states:
+            others = self._admitted(sources, every_term=False, idle=idle)
+            found += [{**owners, spare[0]: idle} for owners in others]
+            self.idle.add(idle)
+        return found
+
     def _admissible(
-        self, owners: Mapping[Key, Key | None], sources: list[tuple[_Group, list[frozenset[Key]]]]
+        self, owners: Mapping[Key, Key | None], sources: _Sources, every_term: bool, idle: Key | None
     ) -> bool:
-        """Whether every optimizer owns something that a loss before its steps reaches, and every term trains
-        something."""
+        """Whether every optimizer that is not ``idle`` owns something that a loss before its steps reaches,
+        and, if it is asked of ``every_term``, each of them trains something."""
         reached: dict[Key, set[Key]] = {}
         for group, terms in sources:
             stepping = {self.optimizer[state] for state in group.stepping if state in self.optimizer}
             known = len(stepping) < len(group.stepping)
-            for term in terms:
+            for term in terms if every_term else ():
                 if stepping and not known and stepping.isdisjoint(owners.get(key) for key in term):
                     return False
             for optimizer in stepping:
                 reached.setdefault(optimizer, set()).update(key for term in terms for key in term)
-        return all(any(owners.get(key) == one for key in keys) for one, keys in reached.items() if keys)
-
-    def _gradients_before(self) -> frozenset[Key]:
-        """The networks that an optimizer may step on before anything here is differentiated."""
-        first = next((e for e in self.run.events if isinstance(e, (Backward, Step))), None)
-        return frozenset(self.symbols.blocks) if isinstance(first, Step) else frozenset()
+        return all(
+            any(owners.get(key) == one for key in keys)
+            for one, keys in reached.items()
+            if keys and one != idle
+        )
 
 
 NEUTRAL = frozenset(
@@ -375,6 +531,21 @@ NEUTRAL = frozenset(
     module""".split()
 )
 """Words of names that do not tell one network, or one optimizer, from the others."""
+
+
+def _stepped(step: Step) -> str:
+    """What is written for the optimizer that steps: ``opt.step()``, ``scaler.step(opt)``."""
+    match step.site:
+        case ast.Call(ast.Attribute(), [optimizer]) if step.scaler is not None:
+            return ast.unparse(optimizer)
+        case ast.Call(ast.Attribute(optimizer)):
+            return ast.unparse(optimizer)
+        case _:
+            return ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(f"`{name}`" for name in dict.fromkeys(names))
 
 
 def _alike(network: str, optimizer: str) -> int:

@@ -1080,9 +1080,7 @@ def run_entry(run: Run, scope: ModuleScope, definition: FunctionDefinition, othe
     if not isinstance(cls, Class):
         return
     # How an object is set up is taken as it comes, as it is in a script.
-    instance = instantiate(
-        run, cls, Call([], {one.arg: _passed(run, one) for one in _given(cls)}, definition)
-    )
+    instance = instantiate(run, cls, Call([], {}, definition))
     run.called_from_outside = True
     method = cls.attributes.get(definition.name)
     if isinstance(method, StaticOrClassMethod):
@@ -1211,19 +1209,12 @@ def _asks_for_a_setting(definition: FunctionDefinition) -> bool:
     )
 
 
-def _settings(definition: FunctionDefinition, absent: bool = False) -> list[ast.arg]:
-    """The parameters that have a default, or only those that are None by it."""
+def _settings(definition: FunctionDefinition) -> list[ast.arg]:
+    """The parameters that have a default."""
     spec = definition.args
     positional = [*spec.posonlyargs, *spec.args]
-    defaults = [
-        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults),
-        *((a, default) for a, default in zip(spec.kwonlyargs, spec.kw_defaults) if default is not None),
-    ]
-    return [
-        a
-        for a, default in defaults
-        if not absent or (isinstance(default, ast.Constant) and default.value is None)
-    ]
+    optional = [a for a, default in zip(spec.kwonlyargs, spec.kw_defaults) if default is not None]
+    return [*positional[len(positional) - len(spec.defaults) :], *optional]
 
 
 def _passed(run: Run, parameter: ast.arg) -> Argument:
@@ -1233,44 +1224,6 @@ def _passed(run: Run, parameter: ast.arg) -> Argument:
     if run.symbols is not None:
         value = run.symbols.introduce(Unknown(name), parameter, name, parameter)
     return value, ast.Name(name, ast.Load())
-
-
-def _given(cls: Class) -> list[ast.arg]:
-    """Parameters of the constructor that are None by default, but that whoever trains has to give.
-
-    What ``self.optimizer = optimizer`` alone binds, and what a method steps, clears or calls without asking
-    whether it is there, is not None.
-    """
-    initialiser = cls.lookup("__init__")
-    if not isinstance(initialiser, Function) or not isinstance(initialiser.node, ast.FunctionDef):
-        return []
-    settings = {one.arg: one for one in _settings(initialiser.node, absent=True)}
-    bound: dict[str, list[ast.expr]] = {}
-    for part in walk(initialiser.node) if settings else ():
-        if isinstance(part, ast.Assign):
-            for target in part.targets:
-                bound.setdefault(ast.unparse(target), []).append(part.value)
-    holders: dict[str, str] = {}
-    for holder, values in bound.items():
-        match values:
-            case [ast.Name(name)] if holder.startswith("self.") and name in settings and name not in bound:
-                holders[holder.removeprefix("self.")] = name
-    methods = [f for c in cls.order() for f in c.attributes.values() if isinstance(f, Function)]
-    used = {name for f in methods if holders for name in _reads(f.node, True)}
-    asked = {name for f in methods if not used.isdisjoint(holders) for name in _asked_about(f.node)}
-    return [settings[holder] for name, holder in holders.items() if name in used and name not in asked]
-
-
-@lru_cache(maxsize=4096)
-def _asked_about(function: ast.AST) -> tuple[str, ...]:
-    """The attributes of ``self`` that conditions are about which decide whether they are used."""
-    return tuple(
-        name
-        for part in walk(function)
-        if isinstance(part, (ast.If, ast.IfExp))
-        for name in _reads(part.test, False)
-        if any(name in _reads(s, True) for s in children(part) if s is not part.test)
-    )
 
 
 def _forget_modes(run: Run, variables: dict[str, Value]) -> None:
@@ -1317,10 +1270,15 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance) -> None:
     inside = {node for c in cls.order() for node in walk(c.node)} if private else set()
     cleared = {leaf for e in run.events if isinstance(e, ZeroGrad) for leaf in e.leaves}
     made = [o.state for o in run.optimizers if o.state.groups_known and o.state.created in inside]
+    unseen = {key for keys in run.symbols.world.unseen.values() for key in keys} if run.symbols else ()
     tidy = any(o.steps and _handed_in(o) and cleared.issuperset(o.owned()) for o in made)
     for optimizer in run.optimizers:
         state = optimizer.state
-        if state in made and (tidy or not _handed_in(state) or _trains_by_itself(run, state)):
+        if (
+            state in made
+            and state.created not in unseen
+            and (tidy or not _handed_in(state) or _trains_by_itself(run, state))
+        ):
             continue
         for leaf in state.owned():
             leaf.unknown_grad = True

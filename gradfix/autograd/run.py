@@ -609,7 +609,8 @@ def used_none(run: Run, node: ast.AST) -> None:
     In a further run Python would raise here, unless the main run uses None here as well: then code that
     cannot be seen must have replaced it.
     """
-    run.missed.add(("", ast.unparse(node)))
+    # With other arguments it is asked for the same.
+    run.missed.add(("", ast.unparse(node.func if isinstance(node, ast.Call) else node)))
     first = run.scenario.main_run
     if first is not None and node not in first.uses_of_none:
         raise Impossible

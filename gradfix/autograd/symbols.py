@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -55,8 +55,11 @@ class World:
     """How far networks are looked for."""
     names: Mapping[Key, str] = field(default_factory=dict)
     """What people call the symbols."""
-    entered_with_gradients: frozenset[Key] = frozenset()
-    """The networks that may have gradients when the entry point is called."""
+    entered_with_gradients: bool = False
+    """Whether what optimizers own may have gradients when the entry point is called."""
+    unseen: Mapping[ast.AST, Collection[Key]] = field(default_factory=dict)
+    """By the place of a backward: the optimizers that own something which its loss is computed with, although
+    no network is seen that could be that. One that the file makes is known by the place where it is made."""
 
 
 class Given(enum.Enum):
@@ -104,6 +107,8 @@ class Symbols:
         self.handed_back: dict[str, None] = {}
         """The functions out of sight that are taken to return what they are handed, prepared for training."""
         self.uses: list[Use] = []
+        self.methods: set[Key] = set()
+        """What is called as methods are, of other symbols."""
         self.made_of: dict[Key, list[Value]] = {}
         """By the key of what a call returned: what the call was given."""
         self.gradients_written = False
@@ -192,6 +197,38 @@ class Symbols:
             self.states[key] = made
         return self.states[key]
 
+    def optimizers_in(self, value: Value) -> Iterator[OptimizerState]:
+        """The optimizers that are parts of a symbol: whoever has it may clear what they own."""
+        key = self.keys.get(value)
+        for part, state in self.states.items() if key is not None else ():
+            if key in _wholes(part):
+                yield state
+
+    def anywhere(self) -> Iterator[Leaf]:
+        """What may belong to any network: what optimizers own unseen, and what methods compute with."""
+        yield from (state.unseen for state in self.states.values() if state.unseen is not None)
+        networks = {use.key for use in self.uses if use.method}
+        yield from (self.blocks[key] for key in self.methods - networks if key in self.blocks)
+
+    def unseen_parameters(self, site: ast.AST, seen: Collection[Leaf]) -> list[tuple[Leaf, bool]]:
+        """What the loss of a backward is computed with, although no certain way to it is ``seen``, each with
+        whether that is certain."""
+        found: list[tuple[Leaf, bool]] = []
+        for key in self.world.unseen.get(site, ()):
+            if self.world.roles.get(key) is not Role.OPTIMIZER:
+                made = [one.state for one in self.optimizers if one.state.created is key]
+                owned = made[0].owned() if len(made) == 1 else []
+                found += [(leaf, True) for leaf in [one for one in owned if one in seen] or owned]
+                continue
+            state = self.state(key)
+            if state.unseen is None:
+                state.unseen = Leaf(self.names[key], True)
+                state.unseen.assumed = True
+                state.unseen.unknown_grad = self.world.entered_with_gradients
+                state.leaves.append(state.unseen)
+            found += [(leaf, leaf is state.unseen) for leaf in state.owned()]
+        return found
+
     def _of_known_networks(self, key: Key) -> list[Leaf]:
         """The parameters of the networks in sight that the call was given which has made this optimizer."""
         whole = next((one for one in _wholes(key) if one in self.made_of), None)
@@ -216,7 +253,7 @@ class Symbols:
             self.state(owner).leaves.append(block)
         elif key in owners:
             block.requires, block.idle = None, True
-        block.unknown_grad = key in self.world.entered_with_gradients
+        block.unknown_grad = self.world.entered_with_gradients
 
     def note(self, serial: int, value: Value, call: Call, method: str, result: Value) -> None:
         """Note a use, as evidence of a role: a call of ``value``, or of its ``method``."""

@@ -405,3 +405,16 @@ def detached_code(source: str, expression: ast.expr, value: Value) -> str | None
     if None in each:
         return None
     return f"[{inner}]" if value.kind == "list" else f"tuple({inner})"
+
+
+def may_share(run: Run, one: Leaf, other: Leaf) -> bool:
+    """Whether the networks that two blocks stand for are out of sight, and may have parameters in common.
+
+    In a world, networks that come from different places have none.
+    """
+    if not (one.assumed and other.assumed):
+        return False
+    if run.symbols is None:
+        return True
+    families = (set(block.family()) for block in run.symbols.blocks.values() if block.children)
+    return any(one in family and other in family for family in families)

@@ -177,7 +177,7 @@ class Stray(NamedTuple):
 def strays(run: Run) -> dict[Hashable, Stray]:
     """By place: the steps that use another optimizer's loss, which nothing clears, beside their own."""
     optimizers = [one.state for one in run.optimizers]
-    if len(optimizers) < 2 or run.external_optimizers or not all(one.groups_known for one in optimizers):
+    if len(optimizers) < 2 or run.external_optimizers or not all(one.in_view for one in optimizers):
         return {}
     again = {step.optimizer for step, _ in consuming_again(run).values()}
     return breaches((s for s in steps(run) if s.optimizer not in again), partial(_no_other, run))
@@ -259,7 +259,7 @@ class Misowned(NamedTuple):
 
 def other_players_owned(run: Run) -> dict[Hashable, Misowned]:
     """By place: the steps that move the network that their loss fools, or the one whose results it judges."""
-    if run.external_optimizers or not all(one.state.groups_known for one in run.optimizers):
+    if run.external_optimizers or not all(one.state.in_view for one in run.optimizers):
         return {}
     return breaches(steps(run), partial(_own_network_only, run))
 

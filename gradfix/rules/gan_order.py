@@ -106,7 +106,7 @@ def _adversarial_iteration(run: Run, pair: list[Step]) -> AdversarialIteration |
         if mine is None or event.failure is not None or not event.certain or event.loops != mine.loops:
             return None
         losses[mine].append(event)
-    if not all(losses.values()) or not all(step.optimizer.groups_known for step in pair):
+    if not all(losses.values()) or not all(step.optimizer.in_view for step in pair):
         return None
     reached = {step: {leaf for b in losses[step] for leaf in b.reached} for step in pair}
     owned = {step: set(step.optimizer.owned()) for step in pair}

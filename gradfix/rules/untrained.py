@@ -203,7 +203,7 @@ class Unregistered(NamedTuple):
 def unregistered(run: Run) -> dict[object, Unregistered]:
     """By network and attribute: layers of which a loss computes gradients that no optimizer uses."""
     owned = {leaf for optimizer in run.optimizers for leaf in optimizer.state.owned()}
-    if run.external_optimizers or not all(one.state.groups_known for one in run.optimizers):
+    if run.external_optimizers or not all(one.state.in_view for one in run.optimizers):
         return {}
     known = owned | touched(run)
     found: dict[object, Unregistered] = {}

@@ -79,6 +79,25 @@ def test_only_what_is_certain_is_reported_on_request() -> None:
 # -- axioms and preferences -------------------------------------------------------------------
 
 RIGHT = {
+    "a network and a part of it": """
+        class Trainer:
+            def __init__(self, model, rate):
+                self.model = model
+                self.opt_g = torch.optim.Adam(model.gen.parameters(), rate)
+                self.opt_d = torch.optim.Adam(model.disc.parameters(), rate)
+            def train(self, loader):
+                for x, z in loader:
+                    with torch.no_grad():
+                        fake = self.model(z)
+                    loss_d = (self.model.judge(fake) - self.model.judge(x)).mean()
+                    self.opt_d.zero_grad()
+                    loss_d.backward()
+                    self.opt_d.step()
+                    loss_g = -self.model.judge(self.model(z)).mean()
+                    self.opt_g.zero_grad()
+                    loss_g.backward()
+                    self.opt_g.step()
+    """,
     "micro-batches that wait to be synchronized": """
         def train(model, opt, loader, accumulate):
             can_wait = hasattr(model, "no_sync")
@@ -271,6 +290,198 @@ RIGHT = {
                 opt.zero_grad()
             model.schedule.step(epoch)
         """,
+    "an encoder that the critic's optimizer trains as well": """
+        def update(encoder, actor, critic, target, actor_opt, critic_opt, buffer):
+            for o, a, r, o2 in buffer:
+                with torch.no_grad():
+                    a2, logp2 = actor(encoder(o2))
+                    y = r + target(encoder(o2), a2) - logp2
+                loss = F.mse_loss(critic(encoder(o), a), y)
+                critic_opt.zero_grad()
+                loss.backward()
+                critic_opt.step()
+                h = encoder(o).detach()
+                new, logp = actor(h)
+                actor_loss = (logp - critic(h, new)).mean()
+                actor_opt.zero_grad()
+                actor_loss.backward()
+                actor_opt.step()
+        """,
+    "an optimizer of both players": """
+        def train(gen, disc, opt_g, opt_d, opt_info, loader):
+            for x, z, c in loader:
+                fake = gen(z, c)
+                d = F.softplus(-disc(x)[0]).mean() + F.softplus(disc(fake.detach())[0]).mean()
+                opt_d.zero_grad()
+                d.backward()
+                opt_d.step()
+                g = F.softplus(-disc(fake)[0]).mean()
+                opt_g.zero_grad()
+                g.backward()
+                opt_g.step()
+                info = F.cross_entropy(disc(gen(z, c))[1], c)
+                opt_info.zero_grad()
+                info.backward()
+                opt_info.step()
+        """,
+    "an optimizer of both players and of a head": """
+        def train(gen, disc, head, opt_g, opt_d, opt_info, loader):
+            for x, z, c in loader:
+                fake = gen(z, c)
+                d = F.softplus(-disc(x)).mean() + F.softplus(disc(fake.detach())).mean()
+                opt_d.zero_grad()
+                d.backward()
+                opt_d.step()
+                g = F.softplus(-disc(fake)).mean()
+                opt_g.zero_grad()
+                g.backward()
+                opt_g.step()
+                info = F.cross_entropy(head(gen(z, c)), c)
+                opt_info.zero_grad()
+                info.backward()
+                opt_info.step()
+        """,
+    "two parts of a network that are trained in turn": """
+        def train(net, opt_g, opt_e, loader):
+            for x in loader:
+                adversarial, reconstruction = net(x)
+                opt_g.zero_grad()
+                adversarial.mean().backward()
+                opt_g.step()
+                opt_e.zero_grad()
+                reconstruction.mean().backward()
+                opt_e.step()
+        """,
+    "two parts of a policy whose steps come last": """
+        class Trainer:
+            def __init__(self, policy):
+                self.policy = policy
+
+            def update(self, obs, act, adv, ret):
+                values, logp = self.policy.evaluate(obs, act)
+                self.policy.actor_opt.zero_grad()
+                (-(logp * adv).mean()).backward()
+                self.policy.critic_opt.zero_grad()
+                F.mse_loss(values, ret).backward()
+                self.policy.actor_opt.step()
+                self.policy.critic_opt.step()
+        """,
+    "a network that is cleared instead of its two optimizers": """
+        def train(net, body, head, loader):
+            for x, y in loader:
+                net.zero_grad()
+                loss = F.mse_loss(net(x), y)
+                loss.backward()
+                body.step()
+                head.step()
+        """,
+    "a loss that is an argument, whose caller may clear": """
+        class Critic:
+            def __init__(self, n):
+                self.net = nn.Linear(n, 1)
+                self.optimizer = torch.optim.Adam(self.net.parameters())
+
+            def update(self, loss):
+                loss.backward()
+                self.optimizer.step()
+        """,
+    "a loss that is an argument, and is kept for others": """
+        def descend(loss, optimizer):
+            optimizer.zero_grad()
+            loss.backward(retain_graph=True)
+            optimizer.step()
+        """,
+    "losses of code that was made of the networks": """
+        from elsewhere import Losses
+
+        class Trainer:
+            def __init__(self, gen, disc):
+                self.opt_g = torch.optim.Adam(gen.parameters())
+                self.opt_d = torch.optim.Adam(disc.parameters())
+                self.losses = Losses(gen, disc)
+
+            def step(self, x):
+                self.opt_d.zero_grad()
+                self.losses.disc(x).backward()
+                self.opt_d.step()
+                self.opt_g.zero_grad()
+                self.losses.gen(x).backward()
+                self.opt_g.step()
+        """,
+    "an object that holds its network, and evaluates out of sight": """
+        class Trainer(nn.Module):
+            def __init__(self, sample, model, evaluate):
+                super().__init__()
+                self.sample, self.model, self.evaluate = sample, model, evaluate
+
+            def train(self, number):
+                opt = torch.optim.Adam(self.parameters())
+                for i in range(number):
+                    opt.zero_grad()
+                    task = self.sample()
+                    loss = task.compare(self.model.predict(task.x), task.y)
+                    loss.backward()
+                    opt.step()
+                    if i % 100 == 0:
+                        self.evaluate(i, self.model)
+        """,
+    "a trainer that may clear after each step": """
+        def train(trainer, loader):
+            for batch in loader:
+                loss = trainer.compute(batch)
+                loss.backward()
+                trainer.optimizer.step()
+                trainer.after_step()
+        """,
+    "callbacks that are shown what holds the optimizer": """
+        def train(trainer, callbacks, loader):
+            for batch in loader:
+                loss = trainer.compute(batch)
+                loss.backward()
+                trainer.optimizer.step()
+                for callback in callbacks:
+                    callback.on_step_end(trainer)
+        """,
+    "an agent that clears all of its parts": """
+        def train(agent, loader):
+            for obs, act, adv, ret in loader:
+                values, logp = agent.evaluate(obs, act)
+                agent.reset_grad()
+                (-(logp * adv).mean()).backward()
+                agent.actor_opt.step()
+                agent.reset_grad()
+                F.mse_loss(values, ret).backward()
+                agent.critic_opt.step()
+        """,
+    "a network of an agent's that is cleared": """
+        def train(agent, loader):
+            for batch in loader:
+                agent.model.zero_grad()
+                loss = agent.compute(batch)
+                loss.backward()
+                agent.opt.step()
+        """,
+    "parameters that are cleared one by one": """
+        def train(agent, params, loader):
+            for batch in loader:
+                for p in params:
+                    if p.grad is not None:
+                        p.grad.zero_()
+                loss = agent.compute(batch)
+                loss.backward()
+                agent.opt.step()
+        """,
+    "a network that nothing here trains beside an unseen one": """
+        from elsewhere import Encoder, compute
+
+        def train(optimizer, loader):
+            encoder = nn.Linear(4, 4)
+            for x in loader:
+                loss = compute(encoder(x))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
 }
 """Steps that are right in some world, however they look in another."""
 
@@ -281,6 +492,74 @@ def test_nothing_is_said_of_what_some_caller_makes_right(name: str, options: Opt
 
 
 WRONG = {
+    "an actor that is cut off from its loss": (
+        "step-without-gradients",
+        """
+        class Agent:
+            def __init__(self, actor, critic, actor_opt, critic_opt):
+                self.actor, self.critic = actor, critic
+                self.actor_opt, self.critic_opt = actor_opt, critic_opt
+            def learn(self, memory):
+                for state, action, value in memory:
+                    critic_loss = F.mse_loss(self.critic(torch.cat([state, action], 1)), value)
+                    self.critic_opt.zero_grad()
+                    critic_loss.backward()
+                    self.critic_opt.step()
+                    chosen = self.actor(state).detach()
+                    actor_loss = -self.critic(torch.cat([state, chosen], 1)).mean()
+                    self.actor_opt.zero_grad()
+                    actor_loss.backward()
+                    self.actor_opt.step()
+        """,
+    ),
+    "a term that trains nobody": (
+        "detached-term",
+        """
+        def train(gen, disc, opt_g, opt_d, loader):
+            for z, x in loader:
+                fake = gen(z)
+                loss_g = F.l1_loss(fake, x) - disc(fake.detach()).mean()
+                opt_g.zero_grad()
+                loss_g.backward()
+                opt_g.step()
+                with torch.no_grad():
+                    fake = gen(z)
+                loss_d = (disc(fake) - disc(x)).mean()
+                opt_d.zero_grad()
+                loss_d.backward()
+                opt_d.step()
+        """,
+    ),
+    "a scaler that a caller may pass": (
+        "stale-forward",
+        """
+        def train(model, opt, loader, amp=False, scaler=None):
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                opt.zero_grad()
+                if amp and scaler is not None:
+                    scaler.scale(loss).backward()
+                    scaler.step(opt)
+                    scaler.update()
+                    loss.backward()
+                else:
+                    loss.backward()
+                    opt.step()
+        """,
+    ),
+    "a network and an optimizer that a constructor has no other value for": (
+        "missing-zero-grad",
+        """
+        class Trainer:
+            def __init__(self, net=None, opt=None):
+                self.net, self.opt = net, opt
+            def train(self, loader):
+                for x, y in loader:
+                    loss = F.mse_loss(self.net(x), y)
+                    loss.backward()
+                    self.opt.step()
+        """,
+    ),
     "a generator's loss that is cut off by a detach": (
         "step-without-gradients",
         """
@@ -483,6 +762,46 @@ WRONG = {
                 d = F.softplus(-nets["disc"](real)).mean() + F.softplus(nets["disc"](fake.detach())).mean()
                 d.backward()
                 optims["disc"].step()
+        """,
+    ),
+    "two parts of a policy, of which one is never cleared": (
+        "missing-zero-grad",
+        """
+        def train(policy, loader):
+            for obs, act, adv, ret in loader:
+                values, logp = policy.evaluate(obs, act)
+                policy.actor_opt.zero_grad()
+                (-(logp * adv).mean()).backward()
+                policy.actor_opt.step()
+                F.mse_loss(values, ret).backward()
+                policy.critic_opt.step()
+        """,
+    ),
+    "losses that are arguments, in a loop that never clears": (
+        "missing-zero-grad",
+        """
+        def descend(losses, optimizer):
+            for loss in losses:
+                loss.backward()
+                optimizer.step()
+        """,
+    ),
+    "a criterion that is chosen by its name": (
+        "missing-zero-grad",
+        """
+        class Trainer:
+            def __init__(self, model, criterion, optimizer, loader):
+                self.model, self.criterion = model, criterion
+                self.optimizer, self.loader = optimizer, loader
+
+            def train(self):
+                for batch in self.loader:
+                    batch["out"] = self.model(batch["x"])
+                    losses = self.criterion(**batch)
+                    for name, value in losses.items():
+                        losses[name] = value / 2
+                    losses["loss"].backward()
+                    self.optimizer.step()
         """,
     ),
 }

@@ -181,6 +181,8 @@ def set_by_name(run: Run, call: Call) -> Value:
             bind_weight(run, call.args[2][0])
         elif isinstance(call.args[0][0], Unknown):
             run.hand_on(call.args[2][0])
+            if call.args[0][0].leaf is not None:
+                bind_weight(run, call.args[2][0])
     return NONE
 
 

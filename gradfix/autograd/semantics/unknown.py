@@ -120,8 +120,12 @@ def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
     """Call something unknown: a network if it is known to be one, else a function that may do anything."""
     if value.leaf is not None:
         return _call_unknown_module(run, value, value.leaf, call)
-    if value.owner is not None and any(
-        operands_of(v, e) or isinstance(v, (Tensor, Unknown)) for v, e in call.args
+    # Whether a function that is called for no result computes anything is its own business, in a world.
+    for_nothing = call.discarded and run.symbols is not None
+    if (
+        value.owner is not None
+        and not for_nothing
+        and any(operands_of(v, e) or isinstance(v, (Tensor, Unknown)) for v, e in call.args)
     ):
         # A part of a network that could not be followed: it may have parameters of its own.
         owner = value.owner
@@ -142,6 +146,9 @@ def call_unknown(run: Run, value: Unknown, call: Call) -> Value:
         havoc(run, call.values, call.site, preparing=prepares(run, value.label))
     else:
         _havoc_owners(run, call)
+    if for_nothing:
+        _may_clear(run, value, call)
+        return Unknown(value.label)
     result = unknown(run, call.args, call.keywords, call.site, value.label or "call")
     held = run.symbols.held_by(value) if run.symbols is not None else []
     if held and isinstance(result, Unknown) and not call.discarded:
@@ -220,6 +227,14 @@ def adopted(run: Run, value: Value) -> Optimizer | None:
         made, params = value.handed
         value.optimizer = make_optimizer(run, value.label, Call([(params, unwritten(made))], {}, made))
     return value.optimizer
+
+
+def _may_clear(run: Run, value: Unknown, call: Call) -> None:
+    """Code out of sight may clear what the optimizers own that it has at hand: ``trainer.after_step()``."""
+    if run.symbols is not None and not is_logging(call):
+        for given in (*call.values, *filter(None, [value.parent])):
+            for state in run.symbols.optimizers_in(given):
+                zero_grad(run, given, state.owned(), call.site, certain=False)
 
 
 def _havoc_owners(run: Run, call: Call) -> None:
@@ -485,6 +500,8 @@ def _other_method_of_unknown(run: Run, value: Unknown, call: Call) -> Value:
         return _of_tensor(run, value, call)
     if value.graphless and _computes(value, call):
         return _sharing(value, call, graphless_value(call.name, value))
+    if call.name == "zero_" and value.label == "grad":
+        _unknown_zero(run, value, call.site)
     if call.name[-1:] == "_":
         # Torch's own name for what is done in place.
         weak_update(value)
@@ -535,6 +552,7 @@ def note_method(run: Run, symbols: Symbols, held: Unknown, call: Call, result: V
     if searched and isinstance(result, Unknown) and result.node is None:
         may_carry(run, result, call.site)
     symbols.note(run.serial, held, call, "", result)
+    symbols.methods.add(symbols.keys.get(held))
 
 
 def _given_by_method(value: Unknown, call: Call, result: Value) -> Value:
@@ -623,7 +641,7 @@ def _met(run: Run, base: Unknown, node: ast.AST) -> Optimizer | None:
 
     Where others are known, nothing is said of it but that it may clear theirs.
     """
-    if run.optimizers:
+    if run.optimizers or run.symbols is not None:
         return None
     state = OptimizerState(base.label, node, run.loops)
     owned = Leaf(base.label, None)
