@@ -215,6 +215,8 @@ class Given(Value):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("_held", "_calls", "_rows"):
             raise AttributeError(name)
+        if name in ("parameters", "named_parameters", "modules", "named_modules"):
+            context.run().stop(f"{self._place} is a network, and it is not known who trains it")
         if name == "gpu_ids":
             return []
         if name in ("shape", "ndim", "size", "dim"):
