@@ -10,7 +10,7 @@ import ast
 import keyword
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
@@ -19,6 +19,7 @@ from gradfix.autograd.open_world import OF_NETWORKS
 from gradfix.autograd.program import Program, worlds_of
 from gradfix.autograd.symbols import Key, Role, World
 from gradfix.core.codemod import Fix
+from gradfix.core.span import Span
 from gradfix.pipeline.analysis import Analysis, run_model
 from gradfix.pipeline.placing import spans_of
 from gradfix.verify.alone import Driver
@@ -52,15 +53,21 @@ def drivers(before: Analysis, after: Analysis, fix: Fix, assumed: bool) -> Itera
     """The drivers of each entry through which the fix can be run, the nearest first: one for each world.
 
     Args:
-        assumed: Whether the finding rests on the worlds of its entry. Where it does not, callers in sight
-            know more than worlds do, and an entry that is handed optimizers is none.
+        assumed: Whether the finding rests on the worlds of its entry. Where it does not, and there are callers
+            in sight, these know more than worlds do, and an entry that is handed optimizers is none.
     """
-    for entry in _entries(before, fix):
+    spans = [span for edit in fix.edits for span in spans_of(edit)]
+    reaching = (before.program.entry_points_to(spans) if before.program is not None else None) or set()
+    for entry in _entries(before.source.tree, spans, reaching):
         program = run_model(before.source, {entry.key})
         found = program.entry_points if isinstance(program, Program) else []
         point = next((one for one in found if one.key == entry.key), None)
         worlds = worlds_of(point) if point is not None else [World()]
-        known = assumed or not any(Role.OPTIMIZER in world.roles.values() for world in worlds)
+        known = (
+            assumed
+            or reaching == {entry.key}
+            or not any(Role.OPTIMIZER in world.roles.values() for world in worlds)
+        )
         written = [_driver(before, after, entry, world) for world in worlds if known]
         if isinstance(program, Program):
             program.release()
@@ -68,21 +75,15 @@ def drivers(before: Analysis, after: Analysis, fix: Fix, assumed: bool) -> Itera
             yield sorted(dict.fromkeys(written), key=lambda one: one.world)
 
 
-def _entries(before: Analysis, fix: Fix) -> list[Entry]:
-    """The functions that hold the fix, or lead to it."""
-    tree = before.source.tree
-    spans = [span for edit in fix.edits for span in spans_of(edit)]
-    found: dict[tuple[str, str], Entry] = {}
+def _entries(tree: ast.Module, spans: Sequence[Span], reaching: Collection[tuple[str, str]]) -> list[Entry]:
+    """The functions that hold some places, then the entry points that reach them."""
     known = {entry.key: entry for entry in _functions(tree)}
-    for entry in known.values():
-        node = entry.function
-        if any(node.lineno <= span.line <= (node.end_lineno or 0) for span in spans):
-            found[entry.key] = entry
-    keys = before.program.entry_points_to(spans) if before.program is not None else None
-    for key in sorted(keys or ()):
-        if key in known:
-            found[key] = known[key]
-    return list(found.values())
+    around = [
+        entry
+        for entry in known.values()
+        if any(entry.function.lineno <= span.line <= (entry.function.end_lineno or 0) for span in spans)
+    ]
+    return list(dict.fromkeys((*around, *(known[key] for key in sorted(reaching) if key in known))))
 
 
 def _functions(tree: ast.Module) -> Iterator[Entry]:
