@@ -53,8 +53,8 @@ def drivers(before: Analysis, after: Analysis, fix: Fix, assumed: bool) -> Itera
     """The drivers of each entry through which the fix can be run, the nearest first: one for each world.
 
     Args:
-        assumed: Whether the finding rests on the worlds of its entry. Where it does not, and there are callers
-            in sight, these know more than worlds do, and an entry that is handed optimizers is none.
+        assumed: Whether the finding rests on the worlds of its entry. Where it does not, and there are
+            callers in sight, these know more than worlds do, and what is handed optimizers is no entry.
     """
     spans = [span for edit in fix.edits for span in spans_of(edit)]
     reaching = (before.program.entry_points_to(spans) if before.program is not None else None) or set()
@@ -343,6 +343,8 @@ def _is_used_as_data(name: str, function: ast.AST) -> bool:
             held = [node.func, *(() if _is_range(node) or SIZE.search(name) else node.args)]
         elif isinstance(node, (ast.For, ast.comprehension)):
             held = [node.iter]
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List)):
+            held = [node.value]
         else:
             continue
         if any(_last(one) in names for one in held):

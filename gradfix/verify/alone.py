@@ -124,13 +124,17 @@ def verify_alone(
     shown = harness.run([(first, KINDS[0], one.text) for one in mutants], trial.schema, (0,))
     refuted, missed = _told(evidence, [(one, found) for one, (found, _) in zip(mutants, shown)])
     evidence = replace(evidence, alone=replace(alone, refuted=tuple(refuted)))
-    if missed is not None or not refuted:
-        reason = missed or "no mistake could be planted that the step alone refutes"
-        return replace(evidence, outcome="not run", reason=reason)
-    worlds = f"{len(drivers)} worlds and " if len(drivers) > 1 else ""
-    reason = (
-        f"{evidence.reason}; the same in {worlds}{len(kinds)} kinds of networks; {len(refuted)} planted "
-        f"mistakes are refuted; the program itself could not run: {why}"
+    if missed is not None:
+        return replace(evidence, outcome="not run", reason=missed)
+    counts = [(len(drivers), "worlds"), (len(kinds), "kinds of networks")]
+    ways = " and ".join(f"{count} {what}" for count, what in counts if count > 1)
+    reason = "; ".join(
+        (
+            evidence.reason,
+            *([f"the same in {ways}"] if ways else []),
+            f"{len(refuted)} planted mistakes are not proved there",
+            f"the program itself could not run: {why}",
+        )
     )
     return replace(evidence, outcome="proved for the step alone", reason=reason)
 
@@ -144,23 +148,30 @@ def _chosen(rewrite: Rewrite, driver: Driver) -> list[Planted]:
 
 
 def _told(evidence: Evidence, shown: Sequence[tuple[Planted, Evidence]]) -> tuple[list[str], str | None]:
-    """Which planted mistakes are refuted, and which is not, if any.
+    """Which planted mistakes are refuted, or looked at and not proved, and what keeps that from being enough.
 
-    One with which each step consumes the same as without is none.
+    One with which each step consumes the same as without is none. One at least has to be refuted.
     """
-    refuted: list[str] = []
+    told: list[str] = []
     doubtful: str | None = None
     for one, found in shown:
         named = f"{one.kind} at line {one.line}"
         if found.outcome == "refuted":
-            refuted.append(named)
-        elif found.outcome == "proved" and _consumed(found) != _consumed(evidence):
-            return refuted, f"the step alone does not refute a planted mistake: {named}"
-        elif found.outcome != "proved" and doubtful is None:
-            doubtful = f"the step alone does not refute a planted mistake: {named} ({found.reason})"
-    kinds = {one.kind for one, _ in shown}
-    told = {kind for kind in kinds if any(name.startswith(kind) for name in refuted)}
-    return refuted, doubtful if kinds - told else None
+            told.append(named)
+        elif found.outcome == "proved":
+            if _consumed(found) != _consumed(evidence):
+                return told, f"the step alone proves a planted mistake: {named}"
+        elif found.checks:
+            # What is left open is not what the original trains: it is not proved for what it is.
+            told.append(f"{named} {NOT_PROVED}")
+        else:
+            doubtful = f"the step alone does not tell a planted mistake: {named} ({found.reason})"
+    if all(name.endswith(NOT_PROVED) for name in told):
+        return told, doubtful or "no mistake could be planted that the step alone refutes"
+    return told, doubtful
+
+
+NOT_PROVED = "(not proved)"
 
 
 def _consumed(evidence: Evidence) -> list[str]:
