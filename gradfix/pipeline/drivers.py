@@ -25,7 +25,9 @@ from gradfix.pipeline.placing import spans_of
 from gradfix.verify.alone import Driver
 from gradfix.verify.command import project_root
 
-SIZE = re.compile(r"dim|size|(?:^|_)n(?:um)?_|_n(?:um)?$|channels|classes|epoch|(?:^|_)lr|learning_rate")
+SIZE = re.compile(
+    r"dim|size|(?:^|_)n(?:um)?_|_n(?:um)?$|channels|classes|epoch|(?:^|_)lr|rate$|seed|step|gamma|tau|cuda"
+)
 """Names of parameters that are numbers even where they are handed on."""
 
 

@@ -25,6 +25,7 @@ import torch
 
 from ..probe import coverage
 from ..standins import context, ignored
+from ..standins.value import settled
 from . import planted
 from .given import Given, is_unused, returned, tensors, trained
 
@@ -84,7 +85,7 @@ def _loaded(name: str, absolute: str) -> types.ModuleType:
         for one in tree.body
         if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     }
-    _collated()
+    _taken_as_tensors()
     for statement in tree.body:
         if not _is_program(statement, own):
             _execute(statement, module, absolute)
@@ -96,8 +97,8 @@ def _text(path: str) -> str:
         return file.read()
 
 
-def _collated() -> None:
-    """Let data loaders put what is handed in together as they put tensors together."""
+def _taken_as_tensors() -> None:
+    """Let data loaders, and variables of old, take what is handed in as they take tensors."""
     from torch.utils.data._utils.collate import default_collate_fn_map
 
     def collated(batch: list[Given], **how: Any) -> Any:
@@ -109,6 +110,17 @@ def _collated() -> None:
         return whole
 
     default_collate_fn_map[Given] = collated
+
+    holder: Any = torch.autograd
+    real: Any = holder.Variable
+
+    class Variable(metaclass=type(real)):  # type: ignore[metaclass]
+        """As torch has it, of what is handed in as well."""
+
+        def __new__(cls, data: Any = None, *args: Any, **kwargs: Any) -> Any:
+            return real(settled(data), *args, **kwargs)
+
+    holder.Variable = Variable
 
 
 class _Loading:

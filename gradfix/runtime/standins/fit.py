@@ -289,7 +289,7 @@ def _dimensions(run: context.StandinRun, message: str) -> Schema | None:
     if SCALAR.search(message):
         place = next((one for one in _places(run) if run.sizes[one]), None)
         return with_entry(run.schema, "sizes", place, []) if place is not None else None
-    if message == "tuple index out of range" and _places(run):
+    if message in ("tuple index out of range", "axes don't match array") and _places(run):
         dims = run.sizes[_places(run)[0]]
         return with_entry(run.schema, "sizes", _places(run)[0], [*dims, 11]) if len(dims) < 5 else None
     for pattern in DIMENSIONS:
