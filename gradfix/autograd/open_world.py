@@ -12,10 +12,10 @@ cleared is an optimizer. Which optimizer may own which network follows from axio
 
 What these axioms leave open is followed in every way; names choose only between worlds that train the same
 networks. Where they leave nothing, a term may train nobody; then an optimizer may own the one network that
-no loss reaches. Where that leaves nothing either, or a loss reaches no network in sight, an optimizer owns something that
-the losses before its steps are computed with, and that is not seen: a part of a network that another one
-updates, say. A mistake is reported if it is one in all of these worlds, with what they have in common as its
-assumption.
+no loss reaches. Where that leaves nothing either, or a loss reaches no network in sight, an optimizer owns
+something that the losses before its steps are computed with, and that is not seen: a part of a network that
+another one updates, say. A mistake is reported if it is one in all of these worlds, with what they have in
+common as its assumption.
 """
 
 from __future__ import annotations

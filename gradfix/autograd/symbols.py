@@ -168,6 +168,16 @@ class Symbols:
         if key is not None and networks_in(value):
             self.made_of.setdefault(key, []).append(value)
 
+    def store(self, holder: Value, value: Value) -> None:
+        """Note that something becomes an attribute of a symbol.
+
+        What has a graph a network may compute with, instead of a parameter of its own.
+        """
+        self.give(holder, value)
+        block = self.blocks.get(self.keys.get(holder))
+        if block is not None and any(tensor.node is not None for tensor in tensors_in(value)):
+            block.requires = None
+
     def held_by(self, value: Value) -> list[Leaf]:
         """The parameters of the networks that something was made of, which it may compute with.
 
@@ -183,6 +193,14 @@ class Symbols:
                 return list(dict.fromkeys(leaves))
             key = key[0] if isinstance(key, tuple) else None
         return []
+
+    def may_share(self, one: Leaf, other: Leaf) -> bool:
+        """Whether two networks may have parameters in common."""
+        own = [key for key, block in self.blocks.items() if block is one or block is other]
+        if len(own) < 2 or any(key in self.methods or self.held_under(key) for key in own):
+            return True
+        families = (set(block.family()) for block in self.blocks.values() if block.children)
+        return any(one in family and other in family for family in families)
 
     def handed_over(self, args: list[Argument], keywords: Keywords) -> list[Leaf]:
         """The parameters of the networks that a function out of sight is handed: it may call them."""
@@ -209,6 +227,15 @@ class Symbols:
         yield from (state.unseen for state in self.states.values() if state.unseen is not None)
         networks = {use.key for use in self.uses if use.method}
         yield from (self.blocks[key] for key in self.methods - networks if key in self.blocks)
+
+    def beside(self, method: Value) -> list[Leaf]:
+        """The networks of its object that a method may compute with that no optimizer is known to own."""
+        key = self.keys.get(method)
+        known = self.world.owners is None or key in self.world.owners
+        if known or key not in self.blocks or any(use.key == key and use.method for use in self.uses):
+            return []
+        _, whole, *_ = _wholes(key)
+        return [block for part, block in self.blocks.items() if part != key and whole in _wholes(part)]
 
     def unseen_parameters(self, site: ast.AST, seen: Collection[Leaf]) -> list[tuple[Leaf, bool]]:
         """What the loss of a backward is computed with, although no certain way to it is ``seen``, each with

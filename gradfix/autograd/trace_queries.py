@@ -410,11 +410,9 @@ def detached_code(source: str, expression: ast.expr, value: Value) -> str | None
 def may_share(run: Run, one: Leaf, other: Leaf) -> bool:
     """Whether the networks that two blocks stand for are out of sight, and may have parameters in common.
 
-    In a world, networks that come from different places have none.
+    In a world, networks that come from different places have none. A part of one is none of its own, nor is a
+    method, or what holds a network.
     """
     if not (one.assumed and other.assumed):
         return False
-    if run.symbols is None:
-        return True
-    families = (set(block.family()) for block in run.symbols.blocks.values() if block.children)
-    return any(one in family and other in family for family in families)
+    return run.symbols is None or run.symbols.may_share(one, other)

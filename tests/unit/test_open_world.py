@@ -79,6 +79,25 @@ def test_only_what_is_certain_is_reported_on_request() -> None:
 # -- axioms and preferences -------------------------------------------------------------------
 
 RIGHT = {
+    "methods of a network that a base class keeps": """
+        from base import Base
+        class Trainer(Base):
+            def __init__(self, model, rate):
+                super().__init__(model)
+                self.opt_g = torch.optim.Adam(model.generator.parameters(), rate)
+                self.opt_d = torch.optim.Adam(model.discriminator.parameters(), rate)
+            def train(self, loader):
+                for x, z in loader:
+                    fake = self.model.generate(z)
+                    loss_d = (self.model.discriminate(fake.detach()) - self.model.discriminate(x)).mean()
+                    self.opt_d.zero_grad()
+                    loss_d.backward()
+                    self.opt_d.step()
+                    loss_g = -self.model.discriminate(fake).mean()
+                    self.opt_g.zero_grad()
+                    loss_g.backward()
+                    self.opt_g.step()
+    """,
     "a network and a part of it": """
         class Trainer:
             def __init__(self, model, rate):
@@ -470,6 +489,32 @@ RIGHT = {
                 loss = agent.compute(batch)
                 loss.backward()
                 agent.opt.step()
+        """,
+    "a method that computes with a network of its object": """
+        from elsewhere import make
+
+        def train(loader):
+            model = make()
+            opt = torch.optim.Adam(model.judge.parameters())
+            for x, y in loader:
+                loss = F.mse_loss(model.compare(x, y), torch.zeros(1))
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+        """,
+    "weights of one network that are computed from another's": """
+        from elsewhere import make
+
+        def train(loader):
+            net, moving = make(1), make(2)
+            opt = torch.optim.SGD(net.parameters(), lr=0.1)
+            for x, y in loader:
+                for name, weight in list(net.named_parameters()):
+                    setattr(moving, name, weight * 0.9)
+                loss = F.mse_loss(moving(x), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
         """,
     "a network that nothing here trains beside an unseen one": """
         from elsewhere import Encoder, compute

@@ -277,7 +277,7 @@ def set_attribute(run: Run, holder: Value, name: str, value: Value, target: ast.
         if isinstance(holder, Unknown):
             run.hand_on(value)
             if run.symbols is not None:
-                run.symbols.give(holder, value)
+                run.symbols.store(holder, value)
         if isinstance(holder, Module) and holder.kind != "user":
             bind_weight(run, value)
     elif isinstance(holder, Record):

@@ -183,6 +183,8 @@ def set_by_name(run: Run, call: Call) -> Value:
             run.hand_on(call.args[2][0])
             if call.args[0][0].leaf is not None:
                 bind_weight(run, call.args[2][0])
+            if run.symbols is not None:
+                run.symbols.store(call.args[0][0], call.args[2][0])
     return NONE
 
 

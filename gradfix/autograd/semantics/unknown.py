@@ -543,6 +543,8 @@ def _of_symbol(run: Run, symbols: Symbols, value: Unknown, call: Call) -> Value:
     else:
         result = call_unknown(run, held, call)
     note_method(run, symbols, held, call, result)
+    if isinstance(result, Unknown) and result.node is not None:
+        computed_with(run, result, symbols.beside(held), call.site)
     return _given_by_method(value, call, result)
 
 
