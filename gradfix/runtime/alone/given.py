@@ -123,8 +123,10 @@ def _number(name: str, place: str) -> Any:
         return 0.01
     if FRACTION.search(name):
         return 0.2 + spread % 61 / 100
+    if name in ("epoch", "iteration", "step"):
+        return 1  # The first, or the only one.
     if FEW.search(name):
-        return 2
+        return 3 if "epoch" in name else 2
     if re.search(r"layers|depth|heads|blocks", name, re.I):
         return 2
     if SIZE.search(name):

@@ -302,6 +302,7 @@ def _dimensions(run: context.StandinRun, message: str) -> Schema | None:
         for place in _places(run):
             dims = run.sizes[place]
             more = int(groups["more"]) if groups.get("more") else len(dims) + 1
+            more = 4 if message.startswith("Padding size 4 ") else more  # Pictures, in a batch.
             if (met is None or len(dims) == met) and len(dims) != more <= 5:
                 larger = [*dims, *(32 if len(dims) + more > 4 else 11 for _ in range(more - len(dims)))]
                 return with_entry(run.schema, "sizes", place, larger[:more])
