@@ -368,6 +368,18 @@ AFFINE = {
 """Layers that have parameters only if they are asked to: how they are asked, and what they do if not."""
 
 
+def _parameters_seen(call: Call) -> bool:
+    """Whether some of the layers that a ``Sequential`` is made of are known to have parameters.
+
+    If not, it is one block; else an optimizer may have those, and its layers are called one by one.
+    """
+    return any(
+        layer.leaves() if isinstance(layer, Module) else layer.leaf is not None
+        for layer in call.values
+        if isinstance(layer, (Module, Unknown))
+    )
+
+
 def make_module(run: Run, name: str, last: str, call: Call) -> Value:
     """An instance of one of torch's own modules."""
     module = Module(name)
@@ -394,10 +406,10 @@ def make_module(run: Run, name: str, last: str, call: Call) -> Value:
                         module.attributes[str(pair.items[0].value)] = pair.items[1]
             else:
                 module.items.append(value)
-                unknown_items = isinstance(value, Unknown)
+                unknown_items = isinstance(value, Unknown) and not _parameters_seen(call)
             if unknown_items and last == "Sequential":
                 module.leaf = Leaf(module.label)
-        hold(module, [] if last == "Sequential" else [*module.items, *module.attributes.values()])
+        hold(module, [] if module.leaf is not None else [*module.items, *module.attributes.values()])
         return module
     if last in ("DataParallel", "DistributedDataParallel"):
         return call.args[0][0] if call.args else module
