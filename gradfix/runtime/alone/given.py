@@ -268,14 +268,13 @@ class Given(Value):
         if (known := returned(sys._getframe(1))) is not None:
             return known
         name = self._place.rpartition(".")[2]
-        handed = list(tensors(args)) + list(tensors(kwargs))
         unused = is_unused(sys._getframe(1))
         if CHANGING.search(name) or (unused and trained((args, kwargs))):
             context.run().stop(f"{self._place}() may change weights or gradients, and nobody sees how")
         if unused:
             return None
-        if any(one.requires_grad for one in handed):
-            return self._computed(handed)
+        if has_graph((args, kwargs)):
+            return self._computed([*tensors(args), *tensors(kwargs)])
         self._calls += 1
         return Given(self._place + "()", (self._number_of, self._calls))
 
@@ -332,6 +331,14 @@ SAMPLES = 256
 """How many elements something has that absent code has made: a data set."""
 EACH = "[each]"
 """How the place of the elements of what is gone through ends."""
+
+
+def has_graph(held: Any) -> bool:
+    """Whether anything in what a call is given has a graph; what is handed in has none, and stays as it is."""
+    if isinstance(held, torch.Tensor):
+        return held.requires_grad
+    inner = held.values() if isinstance(held, dict) else held if isinstance(held, (list, tuple)) else ()
+    return any(has_graph(one) for one in inner)
 
 
 def tensors(held: Any, depth: int = 3) -> Iterator[torch.Tensor]:

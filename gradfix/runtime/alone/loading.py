@@ -27,7 +27,7 @@ from ..probe import coverage
 from ..standins import context, ignored
 from ..standins.value import settled
 from . import planted
-from .given import Given, is_unused, returned, tensors, trained
+from .given import Given, has_graph, is_unused, returned, trained
 
 TRIES = 40
 """How many imports of one statement may be absent."""
@@ -235,10 +235,9 @@ class Absent(ignored.Nothing):
         if (known := returned(sys._getframe(1))) is not None:
             return known
         logs = _only_logs(self._path)
-        graphs = any(one.requires_grad for one in (*tensors(args), *tensors(kwargs)))
         if _Loading.now or logs:
             return Absent(f"{self._path}()")
-        if graphs or trained((args, kwargs)):
+        if has_graph((args, kwargs)) or trained((args, kwargs)):
             self._needed()
         # What is computed of data, and of no network, is data.
         turn = self.__dict__["_calls"] = self.__dict__.get("_calls", 0) + 1
