@@ -189,9 +189,6 @@ UNTOLD = {
     "gradient_of_non_leaf/centred_weight_of_an_optimizer": "can't optimize a non-leaf Tensor",
     # There is no optimizer whose gradients could be compared.
     "stale_forward/weights_written_to_data": "no optimizer step ran",
-    # A closure is evaluated several times in one step, at weights that are not those of the original.
-    "graph_used_twice/before_the_closure": "that of no loss of the original",
-    "missing_zero_grad/lbfgs_closure_uncleared": "that of no loss of the original",
     # Other random numbers are drawn, and no gradient of the original tells which stand for which.
     "stale_forward/chunks_before_the_loop": "that of no loss of the original",
     # Autograd refuses the original, and without gradients its loss, which is made of one, has no value.

@@ -7,7 +7,7 @@ Where one step consumes the gradients of two losses that share a graph, that may
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradfix.core.ledger import BackwardCall, Entry, Ledger, Parameter, Parameters
 
@@ -142,6 +142,8 @@ class Correction:
     """Whether those that flow through what its losses use as constants."""
     dropped: Parameters = frozenset()
     """Parameters for which it is to give nothing at all."""
+    used: frozenset[int] = frozenset()
+    """The terms, by number, whose gradients earlier steps have used: they are to give nothing."""
 
 
 class Undecided(Exception):
@@ -166,16 +168,22 @@ def corrections(ledger: Ledger) -> Mapping[int, Correction]:
             )
         known = found.get(one.leaking.index, Correction())
         if _takes_for_constant(one.leaking, one.other):
-            found[one.leaking.index] = Correction(True, known.dropped)
+            found[one.leaking.index] = replace(known, drops_constants=True)
         elif one.leaking.flow.through(one.leaking.reached - one.other.reached) & one.shared:
             raise Undecided(
                 f"{one.leaking.loss} also trains what {one.other.loss} trains, and should train a part of it"
             )
         else:
-            found[one.leaking.index] = Correction(known.drops_constants, known.dropped | one.shared)
+            found[one.leaking.index] = replace(known, dropped=known.dropped | one.shared)
+    for call in ledger.calls:
+        if call.weighs and call.without_constants and call.without_constants.reached == call.reached:
+            # What weighs a likelihood is trained by another term of the same loss.
+            found[call.index] = replace(found.get(call.index, Correction()), drops_constants=True)
     for number, parameters in _repeated(ledger).items():
         known = found.get(number, Correction())
-        found[number] = Correction(known.drops_constants, known.dropped | parameters)
+        found[number] = replace(known, dropped=known.dropped | parameters)
+    for number, terms in _used_before(ledger).items():
+        found[number] = replace(found.get(number, Correction()), used=terms)
     _check_consumers(ledger, found)
     return found
 
@@ -221,6 +229,25 @@ def _repeated(ledger: Ledger) -> dict[int, Parameters]:
                 if numbers_ and numbers_ <= given:
                     found[call.index] = found.get(call.index, frozenset()) | {parameter}
                 given |= numbers_
+    return found
+
+
+def _used_before(ledger: Ledger) -> dict[int, frozenset[int]]:
+    """By call: the terms of a sum that goes on growing, whose gradients steps before have used.
+
+    What is differentiated again as a whole, without a term that is new, may be meant to be computed anew.
+    """
+    found: dict[int, frozenset[int]] = {}
+    used: dict[Parameter, set[int]] = {}
+    for step in ledger.steps:
+        for parameter, numbers in step.consumed.items():
+            before, now = used.setdefault(parameter, set()), set[int]()
+            for call in (ledger.calls[number] for number in numbers if 0 <= number < len(ledger.calls)):
+                terms = {term.number for term in call.terms if parameter in term.reached}
+                if terms & before and terms - before and all(term.scale is not None for term in call.terms):
+                    found[call.index] = found.get(call.index, frozenset()) | (terms & before)
+                now |= terms
+            before |= now
     return found
 
 

@@ -95,6 +95,8 @@ class BackwardCall:
     constants: Parameters = frozenset()
     """Those that it depends on by way of what its losses take for a constant: the target of a criterion, what
     weighs the likelihood of something that was drawn by it."""
+    weighs: bool = False
+    """Whether all of these weigh likelihoods: no loss is meant to train what weighs one."""
     without_constants: BackwardCall | None = None
     """The same call if its losses did not depend on these constants, where there are any."""
 

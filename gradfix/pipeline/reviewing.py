@@ -215,7 +215,8 @@ def _repairs(before: Analysis, options: Options) -> Iterator[_Made]:
             choice = fix.effect is Effect.CHANGES and keyed[key].code in _ENTRIES
             child = _Made(after, gone, (*made.fixes, fix.message), made.choice or choice)
             yield child
-            work.append((child, open_ - {key}))
+            # What could not be mended before may be now that another mistake is.
+            work.append((child, every - gone))
 
 
 def _certain(fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:

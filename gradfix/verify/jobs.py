@@ -51,9 +51,10 @@ class Job:
     """Compute no gradients: the run goes past what autograd refuses, and shows what losses come to."""
     keep: bool = False
     """Keep every graph usable, with saved tensors as they were when they were saved."""
-    corrections: tuple[tuple[int, bool, tuple[tuple[int, int], ...]], ...] = ()
+    corrections: tuple[tuple[int, bool, tuple[tuple[int, int], ...], tuple[int, ...]], ...] = ()
     """By backward call: whether what its losses take for constants is cut off, and the parameters, by
-    optimizer and position, that get nothing of it (see ``intent.corrections``)."""
+    optimizer and position, that get nothing of it, and the terms that give nothing, by number (see
+    ``intent.corrections``)."""
     still: bool = False
     """Put the weights back after every step."""
     dither: int = 0

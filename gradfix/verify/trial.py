@@ -147,7 +147,7 @@ class Trial:
         how = {"blind": True} if stopped and not self.needs_reference else {"keep": True}
         # What these give is compared by values only.
         both = self.before(seed, still=True, **how), self.after(seed, still=True)
-        return tuple(replace(job, thorough=False, updates=False) for job in both)
+        return tuple(replace(job, thorough=False, updates=True) for job in both)
 
     def paired(self, runner: Runner, original: Recording) -> UpdatesOff | None:
         """The runs of :meth:`with_updates_off`, the fixed program with the original's random numbers; None if
@@ -161,9 +161,9 @@ class Trial:
 
     @property
     def needs_reference(self) -> bool:
-        """Whether the original is run with its graphs kept as well: for E1 and E2, not where there is no
+        """Whether the original is run with its graphs kept as well: for E1, E2 and E5, not where there is no
         graph."""
-        return self.rewrite.claim.raises in ("E1", "E2")
+        return self.rewrite.claim.raises in ("E1", "E2", "E5")
 
     @property
     def first_seed(self) -> list[Job]:

@@ -157,10 +157,55 @@ def _weights_moved(after: str) -> Iterator[str]:
             yield from _made(text)
 
 
+def _scaled(after: str) -> Iterator[str]:
+    """A hand halves the gradients that one optimizer is about to use."""
+    for _, name in _optimizers(Text(after)):
+        text = Text(after)
+        steps = [one for one in text.statements("step") if text.source(one) == f"{name}.step()"]
+        if steps:
+            halved = f"{_of_each(name)}\n        if _one.grad is not None:\n            _one.grad.mul_(0.5)"
+            text.put(steps[0], f"{halved}\n{text.source(steps[0])}")
+            yield from _made(text)
+
+
+def _path_cut(after: str) -> Iterator[str]:
+    """What one call is given has no graph any more."""
+    for number in range(len(_given(Text(after)))):
+        text = Text(after)
+        statement, at = _given(text)[number]
+        given = at.args[0]
+        at.args[0] = ast.Call(ast.Attribute(given, "detach", ast.Load()), [], [])
+        text.put(statement, ast.unparse(ast.fix_missing_locations(statement)))
+        yield from _made(text)
+
+
+def _given(text: Text) -> list[tuple[ast.stmt, ast.Call]]:
+    """The calls that are given a name which something was assigned to, and the statements they stand in."""
+    made = {
+        target.id
+        for node in ast.walk(text.tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Call, ast.BinOp))
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    return [
+        (statement, call)
+        for statement in ast.walk(text.tree)
+        if isinstance(statement, (ast.Assign, ast.Return))
+        for call in ast.walk(statement)
+        if isinstance(call, ast.Call) and call.args
+        if isinstance(call.args[0], ast.Name) and call.args[0].id in made
+    ]
+
+
 def _moved(optimizer: str, factor: float) -> str:
     """Statements that multiply the weights of an optimizer."""
-    inner = f"    for _one in _group['params']:\n        _one.data.mul_({factor})"
-    return f"for _group in {optimizer}.param_groups:\n{inner}"
+    return f"{_of_each(optimizer)}\n        _one.data.mul_({factor})"
+
+
+def _of_each(optimizer: str) -> str:
+    """The beginning of a loop over the weights of an optimizer."""
+    return f"for _group in {optimizer}.param_groups:\n    for _one in _group['params']:"
 
 
 def _made(text: Text) -> Iterator[str]:
@@ -177,4 +222,6 @@ OPERATORS: tuple[Callable[[str], Iterator[str]], ...] = (
     _term_detached,
     _other_weights,
     _weights_moved,
+    _scaled,
+    _path_cut,
 )

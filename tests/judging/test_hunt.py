@@ -31,6 +31,10 @@ SAMPLE = {
     "evaluation_with_grad/static_method_beneath_its_decorator": ("raise", "no effect"),
     "undetached_advantage/two_outputs_of_one_network": ("doubled", "other"),
     "graph_used_twice/two_vectors": ("cleared",),
+    "graph_used_twice/in_method": ("scaled",),
+    "graph_used_twice/before_the_closure": ("cleared",),
+    "view_written_in_place/loop_over_stages": ("path_cut",),
+    "stale_forward/detached_input_beside_another_term": ("path_cut",),
 }
 """By fixture: the kinds of mutants that were proved once, or might be."""
 

@@ -39,9 +39,9 @@ through a graph. The number, if it is not 0, seeds the signs. Such a run records
 terms that it is the sum of come to without their signs, times the precision of its type: what rounding may
 leave of a sum that is zero.
 
-``corrections`` is a list of ``[call, cut, [[optimizer, position], ...]]``. For this backward call (counted
-from 0): ``cut`` says whether to drop the gradients that flow through what its losses use as constants; the
-listed parameters get no gradient from it.
+``corrections`` is a list of ``[call, cut, [[optimizer, position], ...], [term, ...]]``. For this backward
+call (counted from 0): ``cut`` says whether to drop the gradients that flow through what its losses use as
+constants; the listed parameters get no gradient from it, and the listed terms, by number, give none.
 
 ``keep`` makes the original's own graph usable whatever is stepped or freed: every backward retains its graph,
 and every saved tensor is kept as it was when it was saved. ``still`` puts the weights back after each

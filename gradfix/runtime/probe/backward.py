@@ -60,7 +60,9 @@ class WatchedBackward:
         recorder.look(self.watched)
         self.saved = recorder.effects.saved(self.roots) if job["thorough"] else None
         self.through = None
-        self.cut, self.dropped = recorder.corrections.get(recorder.backwards, (False, set()))
+        self.cut, self.dropped, self.used = recorder.corrections.get(
+            recorder.backwards, (False, set(), frozenset())
+        )
         if not job["blind"]:
             seeds = args[1] if len(args) > 1 else kwargs.get("grad_tensors")
             owners = owners_of(self.owned)
@@ -84,8 +86,8 @@ class WatchedBackward:
         recorder = self.recorder
         with contextlib.ExitStack() as around:
             around.enter_context(recorder.inside())
-            if self.cut:
-                around.enter_context(recorder.traversals.cut_off())
+            if self.cut or self.used:
+                around.enter_context(recorder.traversals.cut_off(self.cut, self.used))
             if recorder.rounding is not None:
                 around.enter_context(recorder.rounding.within(self.roots))
             return None if recorder.job["blind"] else original(*self.args, **self.kwargs)

@@ -28,6 +28,14 @@ class Holding:
             tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
             self.before[id(optimizer)] = [(tensor, tensor.detach().clone()) for tensor in tensors]
 
+    def put_back(self, optimizer: Any) -> bool:
+        """Put the weights back that it has moved between two evaluations of its closure, if they are to rest;
+        whether they are."""
+        resting = self.active and self.recorder.optimizers.index(optimizer) != self.alone
+        for tensor, value in self.before[id(optimizer)] if resting else ():
+            tensor.data.copy_(value)
+        return resting
+
     def end(self, optimizer: Any) -> None:
         """It has stepped."""
         held = self.before.pop(id(optimizer), [])
@@ -45,6 +53,22 @@ class Holding:
                 held = [(one, displaced(value, *key, at)) for at, (one, value) in enumerate(held)]
         for tensor, value in held:
             tensor.data.copy_(value)
+
+
+class Weights:
+    """The weights of an optimizer at one moment."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self.tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+        self.look()
+
+    def look(self) -> None:
+        """Note what they are now."""
+        self.values = [tensor.detach().clone() for tensor in self.tensors]
+
+    def moved(self) -> bool:
+        """Whether they are others than when they were noted."""
+        return not all(map(torch.equal, self.tensors, self.values))
 
 
 DISPLACED = 0.02

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from . import traversal
+from . import traversal, views
 from .backward import backward as watched_backward
-from .holding import Holding
+from .holding import Holding, Weights
 from .recorder import Recorder
 
 
@@ -91,8 +91,17 @@ def install(recorder: Recorder) -> None:
             recorder.step(optimizer, at)
             return None
 
-        # With a closure the gradients come to be within the step: once per evaluation.
+        # With a closure the gradients come to be within the step: once per evaluation, and between two of
+        # them the optimizer may move the weights.
+        with recorder.bookkeeping():
+            weights = None if recorder.job["fake"] else Weights(optimizer)
+
         def evaluate() -> Any:
+            if weights is not None:
+                with recorder.bookkeeping():
+                    if weights.moved() and not holding.put_back(optimizer):
+                        recorder.traversals.stepped(weights.tensors)
+                    weights.look()
             loss = closure()
             recorder.step(optimizer, at)
             return loss
@@ -129,6 +138,8 @@ def install(recorder: Recorder) -> None:
     if recorder.job["blind"]:
         torch.set_grad_enabled(False)
         torch._C._set_grad_enabled = lambda enabled: None
+    if keep:
+        views.separate()
     recorder.effects.install()
     traversal.watch_draws()
     torch.autograd.backward = backward
@@ -188,5 +199,13 @@ def watch_adjustments(recorder: Recorder) -> None:
             if name in vars(kind):
                 setattr(kind, name, watching(vars(kind)[name], note))
     scaler: Any = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
-    scaler.unscale_ = watching(scaler.unscale_, unscaled)
+    real_unscale = scaler.unscale_
+
+    @functools.wraps(real_unscale)
+    def unscale(self: Any, optimizer: Any) -> None:
+        real_unscale(self, optimizer)
+        if recorder.watching() and self.is_enabled():
+            recorder.multiplied(optimizer, 1 / self.get_scale())
+
+    scaler.unscale_ = watching(unscale, unscaled)
     scaler.step = watching(scaler.step)

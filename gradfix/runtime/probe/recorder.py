@@ -55,17 +55,19 @@ class Recorder:
         """Whether steps without gradients, before the first backward call, are no longer written."""
         self.settings: dict[int, str] = {}
         self.clips: dict[int, list[tuple[str, float]]] = {}
-        """By optimizer: how its gradients were clipped since its last step, and by what factor."""
+        """By optimizer: how its gradients were clipped since its last step, and by what factor. Unscaling
+        has no words."""
         self.depth = threading.local()
         self.provenance = provenance.Provenance(job["fake"])
         self.describe = Descriptions(self.journal, self.provenance if job["fake"] else None).describe
         self.effects = effects.SideEffects()
         self.traversals = traversal.Traversals(self.effects.saves)
-        self.corrections: dict[int, tuple[bool, set[tuple[int, int]]]] = {
-            call: (cut, {(index, position) for index, position in dropped})
-            for call, cut, dropped in job["corrections"]
+        self.corrections: dict[int, tuple[bool, set[tuple[int, int]], frozenset[int]]] = {
+            call: (cut, {(index, position) for index, position in dropped}, frozenset(used))
+            for call, cut, dropped, used in job["corrections"]
         }
-        """By backward call: whether what it takes for constants is cut off, and for whom it gives nothing."""
+        """By backward call: whether what it takes for constants is cut off, for whom it gives nothing, and
+        which of its terms give nothing."""
         self.draws: Any = None
         if job["numbered"]:
             self.draws = draws.Numbered(job["seed"], dict(job["numbers"]))
@@ -387,6 +389,12 @@ class Recorder:
                     if norm is not None:
                         factor = max(0.0, min(1.0, how["max_norm"] / (float(norm) + 1e-6)))
                     self.clips.setdefault(index, []).append((text, factor if given <= clipped else 1.0))
+
+    def multiplied(self, optimizer: Any, factor: float) -> None:
+        """The gradients of an optimizer have been multiplied by a number that has nothing to do with them."""
+        for index, known in enumerate(self.optimizers):
+            if known is optimizer and 0.0 < factor <= 1.0:
+                self.clips.setdefault(index, []).append(("", factor))
 
     def adjusted(self, how: str, optimizer: Any) -> None:
         """Something has been done to the gradients or the learning rate of an optimizer."""

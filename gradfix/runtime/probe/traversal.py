@@ -59,6 +59,7 @@ DRAWN = "_gradfix_drawn"
 """The attribute of what was drawn."""
 THROUGH_SCORES = frozenset(
     {*SUMS, *SHAPES, "ExpBackward0", "SelectBackward0", "GatherBackward0", "IndexBackward0"}
+    | {"ClampBackward0", "ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0"}
 )
 """What a likelihood may go through and be one still."""
 
@@ -103,6 +104,8 @@ class Traversals:
         """By the identity of a parameter: the number of the nodes that were made before each of its moves."""
         self.edges: list[Edge] = []
         """Those by which the losses of that call depend on what they take for constants."""
+        self.numbered: dict[int, Any] = {}
+        """By number: the terms of that call."""
 
     def made(self) -> int:
         """How many graph nodes have been created in this thread, including the one that was created to find
@@ -130,7 +133,7 @@ class Traversals:
         """Note that the call has happened that was looked at last."""
         for node in self.pending:
             node.metadata.setdefault(CALLS, set()).add(call)
-        self.pending = []
+        self.pending, self.edges, self.numbered = [], [], {}
 
     def look(
         self,
@@ -156,8 +159,8 @@ class Traversals:
             have gone through a part of the same graph; ``versions``: ``[[optimizer, position, forward, now],
             ...]``, how often each parameter had moved when it was used first, and until now. Where losses
             depend on what they take for constants, ``constants`` are the layers that come first behind these;
-            ``cut`` has ``below`` and the layers of ``terms`` without them. ``None`` where the graphs are too
-            large.
+            ``weighs``: whether all of them weigh likelihoods; ``cut`` has ``below`` and the layers of
+            ``terms`` without them. ``None`` where the graphs are too large.
         """
         starts = [root.grad_fn for root in roots if root.grad_fn is not None]
         for start in starts:
@@ -175,12 +178,14 @@ class Traversals:
         number = {node: index for index, node in enumerate(layers)}
         ahead = _ahead(nodes, number)
         terms = _terms(starts)
+        self.numbered = {self.stamped(node, seeded): node for node in terms}
+        numbers = {node: number for number, node in self.numbered.items()}
         self.edges = [edge for node in nodes for edge in _constants(node)]
         found = {
             "layers": list(layers.values()),
             "below": [list(_bits(ahead[node])) for node in layers],
             "terms": [
-                [self.stamped(node, seeded), count, _first(node, number, ahead), _predicts(node), scale]
+                [numbers[node], count, _first(node, number, ahead), _predicts(node), scale]
                 for node, (count, scale) in terms.items()
             ],
             "again": sorted({call for node in self.pending for call in node.metadata.get(CALLS, ())}),
@@ -194,6 +199,7 @@ class Traversals:
                 for layer in _first(node.next_functions[at][0], number, ahead)
             }
             found["constants"] = sorted(behind)
+            found["weighs"] = not any(node.name() in CRITERIA for node, _ in self.edges)
             found["cut"] = {
                 "below": [list(_bits(cut[node])) for node in layers],
                 "terms": [_first(node, number, cut) for node in terms],
@@ -201,13 +207,20 @@ class Traversals:
         return found
 
     @contextlib.contextmanager
-    def cut_off(self) -> Iterator[None]:
-        """Within it, the call that was looked at last gives nothing by way of what it takes for constants."""
+    def cut_off(self, constants: bool, terms: Collection[int]) -> Iterator[None]:
+        """Within it, the call that was looked at last gives nothing by way of what it takes for constants, or
+        nothing by way of some terms, by number."""
 
         def cutting(at: int) -> Callable[[Any, Any], Any]:
             return lambda given, _: tuple(None if one == at else g for one, g in enumerate(given))
 
-        handles = [node.register_hook(cutting(at)) for node, at in self.edges]
+        def silent(given: Any) -> Any:
+            return tuple(None if one is None else torch.zeros_like(one) for one in given)
+
+        handles = [node.register_hook(cutting(at)) for node, at in (self.edges if constants else ())]
+        handles += [
+            node.register_prehook(silent) for number, node in self.numbered.items() if number in terms
+        ]
         try:
             yield
         finally:

@@ -66,9 +66,11 @@ from learning at all. So the checks here compare what optimizers *consume*:
     With updates off, for each optimizer that is not known to consume the same as in the original: its steps
     consume only losses of the original, with the same values and (unless the claim says that they are
     rerouted) the same gradients, each once, and all that are its own (see
-    :mod:`gradfix.verify.claims.entries`).
+    :mod:`gradfix.verify.claims.entries`), and consume nothing but their sum (see
+    :mod:`gradfix.verify.claims.sums`).
 ``observed``
-    The versions do something differently with gradients or graphs.
+    The versions do something differently with gradients or graphs. Where the claim says that losses are
+    rerouted, listed only if no step uses another gradient than in the original with its graphs kept.
 ``random``, ``buffers``
     At every step the random generators are in the same state, and the buffers of the networks (running
     statistics, say) hold the same, for as long as the weights are the same. A claim may say that networks

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 
 from gradfix.core.codemod import Losses
@@ -30,6 +30,7 @@ from gradfix.verify.claims.gradients import (
     nearly_equal,
 )
 from gradfix.verify.claims.losses import Given
+from gradfix.verify.claims.sums import altered
 from gradfix.verify.claims.verdicts import UpdatesOff
 from gradfix.verify.recording.records import RecordedBackward, RecordedStep, Recording, Values, plural
 
@@ -55,6 +56,7 @@ def entries(case: Case, still: UpdatesOff | None) -> list[Check]:
             for who in (case.after.optimizers[index].name for index in open_)
         ]
     versions = _Versions(still.reference, still.after, case.claim.losses)
+    versions.clipping |= {index for line in case.claim.clips for index in case.constructed_at(line)}
     return [versions.check(index, index in case.listed) for index in open_]
 
 
@@ -85,6 +87,8 @@ class _Versions:
         self.overall = largest_of(*(call.value for call in (*reference.backwards, *after.backwards)))
         self.blind = not any(call.shares for call in reference.backwards)
         """Whether nothing but values is known of the original."""
+        self.clipping: set[int] = set()
+        """The optimizers whose gradients the claim says are clipped."""
         self.displaced: set[int] = set()
         """The calls of the fixed program that differentiate at other weights than those of the original."""
 
@@ -137,6 +141,7 @@ class _Versions:
         compared, problem = self.consumed(index, steps)
         if problem is None and leftover(steps) and not (listed and leftover(theirs)):
             problem = "a step uses gradients that an earlier one has already used"
+        problem = problem or altered(self.after, steps, self.reference, theirs, clamps=index in self.clipping)
         if problem is None and self.displaced_weights(steps, theirs):
             problem = "weights are changed by something other than a step, unlike in the original"
         problem = problem or self.wasted(index, steps, theirs) or self.missed(steps[:compared], theirs)
@@ -208,16 +213,29 @@ class _Versions:
                 if apart is not None:
                     what = self.reference.parameter(index, apart)
                     yield f"{_name(call)}, which gives another gradient of {what} than in the original"
-            elif not turn and self.terms(index, [call]) < self.terms(index, mates):
+            elif not turn and self.lacks_terms(index, mates, call):
                 # Later ones may have lost what was carried over from earlier iterations.
-                yield f"{_name(call)}, in which fewer terms give a gradient than in the original"
+                yield f"{_name(call)}, in which terms give no gradient that give one in the original"
+
+    def lacks_terms(self, index: int, mates: Sequence[RecordedBackward], call: RecordedBackward) -> bool:
+        """Whether fewer terms give an optimizer a gradient, or not those with a factor, than in the original.
+
+        A factor that is cut off becomes a number: what had none has one then.
+        """
+        theirs, ours = self.terms(index, mates), self.terms(index, [call])
+        lost = theirs - ours
+        return ours.total() < theirs.total() or any(scale not in (None, 1.0, -1.0) for scale in lost)
 
     @staticmethod
-    def terms(index: int, calls: Sequence[RecordedBackward]) -> int:
-        """How many terms of what is differentiated reach parameters of an optimizer."""
-        terms = [term for call in calls if call.through is not None for term in call.through.terms]
-        reached = ({place[0] for place in term.reached if isinstance(place, tuple)} for term in terms)
-        return sum(index in owners for owners in reached)
+    def terms(index: int, calls: Sequence[RecordedBackward]) -> Counter[Hashable]:
+        """How many terms of what is differentiated reach parameters of an optimizer, by their factor."""
+        return Counter(
+            term.scale
+            for call in calls
+            if call.through is not None
+            for term in call.through.terms
+            if any(isinstance(place, tuple) and place[0] == index for place in term.reached)
+        )
 
     def shares_apart(
         self, mates: Sequence[RecordedBackward], call: RecordedBackward, index: int

@@ -17,6 +17,11 @@ def observed(case: Case) -> list[Check]:
     An error of the original and steps without a gradient are left to the checks ``original`` and
     ``consumes``.
     """
+    if case.effect is Effect.CHANGES and case.claim.losses == "rerouted" and case.reference is not None:
+        if _steps_apart(case.reference, case.after) is None:
+            detail = "every step uses the gradients of the original with its graphs kept: none is rerouted"
+            return [Check("observed", "not checked", detail)]
+        return []
     if case.effect is Effect.REPAIRS or case.before.crash is not None or case.before.uncaught is not None:
         return []
     if case.effect is Effect.CHANGES:
@@ -28,7 +33,7 @@ def observed(case: Case) -> list[Check]:
     return [Check("observed", "holds", seen) if seen else Check("observed", "not checked", missing)]
 
 
-def _trains_otherwise(one: Recording, other: Recording) -> str | None:
+def _steps_apart(one: Recording, other: Recording) -> str | None:
     """The first step that consumes something else in another version, in words."""
     turns: Counter[int] = Counter()
     for step in one.steps:
@@ -37,6 +42,13 @@ def _trains_otherwise(one: Recording, other: Recording) -> str | None:
         if turn < len(mates) and _apart(step, mates[turn], one):
             who = one.optimizers[step.optimizer].name
             return f"step {turn + 1} of {who} is the first at which the versions differ"
+    return None
+
+
+def _trains_otherwise(one: Recording, other: Recording) -> str | None:
+    """What another version trains otherwise, in words."""
+    if (apart := _steps_apart(one, other)) is not None:
+        return apart
     if one.ending == other.ending == "finished" and len(other.steps) != len(one.steps):
         return "the versions do not take as many steps"
     if len(one.optimizers) != len(other.optimizers):

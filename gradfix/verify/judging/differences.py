@@ -89,6 +89,9 @@ def difference(
             if set(mine.clips) != set(theirs.clips):
                 return Apart(f"step {turn} of {who} clips gradients differently: {clips_of(theirs)}")
         counts = [len(run.steps_of(optimizer.index)) for run in (one, other)]
+        used = [claims.leftover(run.steps_of(optimizer.index)) for run in (one, other)]
+        if used[1] and not used[0]:
+            return Apart(f"a step of {who} uses gradients that it has already used")
         if not partly and _other_count(one, other, *counts):
             return Apart(f"{who} takes {plural(counts[1], 'step')}, not {counts[0]}")
         if followed.open is not None:

@@ -22,7 +22,7 @@ from gradfix.verify.recording.records import RecordedStep, Recording, plural
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
     """What came of holding the judged version against one repair."""
 
     apart: Apart | None
@@ -30,7 +30,7 @@ class _Found:
     """How it trains as the repair does, if so."""
 
 
-def compared(trial: Trial, repair: Repair) -> _Found:
+def compared(trial: Trial, repair: Repair) -> Found:
     """Whether the judged version consumes what the original with ``repair`` consumes."""
     first = trial.seeds[0]
     apart = (
@@ -39,7 +39,7 @@ def compared(trial: Trial, repair: Repair) -> _Found:
         else _in_earnest(trial.repaired(repair, first), trial.judged(first), first)
     )
     if repair.held and apart is not None and apart.known:
-        return _Found(apart)
+        return Found(apart)
     if apart is None:
         trial.prepare([repair], trial.seeds)
         apart = first_found(
@@ -53,23 +53,23 @@ def compared(trial: Trial, repair: Repair) -> _Found:
     if needless:
         # Its gradients may be right. But what it keeps is memory, and the mistake is only hidden.
         hidden = Apart("it needs retain_graph=True, which no right repair does")
-        return _Found(hidden if apart is None or not apart.known else apart)
+        return Found(hidden if apart is None or not apart.known else apart)
     if apart is None:
         doubts = [apart for look in (_later, _moved) if (apart := look(trial, repair)) is not None]
         later = next((apart for apart in doubts if apart.known), None)
         if later is None and len(doubts) == 2 and trial.judged(first).optimizers:
             later = doubts[0]
-        return _Found(None, _manner(trial, repair)) if later is None else _Found(later)
+        return Found(None, _manner(trial, repair)) if later is None else Found(later)
     other = _other_order(trial, repair)
     if other is None:
-        return _Found(None, "with optimizer updates off, the optimizers use the gradients")
+        return Found(None, "with optimizer updates off, the optimizers use the gradients")
     # What differs where the weights do move is what people can see, but it is no reason in another order.
     pairs = zip(trial.repaired(repair, first).steps, trial.judged(first).steps)
     in_order = all(mine.optimizer == theirs.optimizer for mine, theirs in pairs)
-    return _Found(apart if other.known and in_order and not repair.held else other)
+    return Found(apart if other.known and in_order and not repair.held else other)
 
 
-def compared_with_its_draws(trial: Trial, repair: Repair) -> _Found | None:
+def compared_with_its_draws(trial: Trial, repair: Repair) -> Found | None:
     """Whether the judged version consumes what ``repair`` consumes, given the same random numbers for it."""
     first = trial.seeds[0]
     if not trial.judged(first).optimizers or not _same_draws_elsewhere(trial, repair):
@@ -78,7 +78,7 @@ def compared_with_its_draws(trial: Trial, repair: Repair) -> _Found | None:
     found = None if given is None else compared(given, repair)
     if found is None or found.apart is not None:
         return None
-    return _Found(None, f"given the same random numbers, {found.manner}")
+    return Found(None, f"given the same random numbers, {found.manner}")
 
 
 def _same_draws_elsewhere(trial: Trial, repair: Repair) -> bool:
@@ -153,6 +153,8 @@ def _alone(trial: Trial, repair: Repair, optimizer: int) -> Apart | None:
         its(trial.repaired(repair, first, alone=optimizer)),
         its(trial.judged(first, alone=optimizer)),
     )
+    if repair.held and outdated(model) is not None:
+        return None  # What it moves is what the model's own entries are computed with.
     return difference(model, run, first, partly=True)
 
 

@@ -158,7 +158,9 @@ class Trial:
         run = self._run(self._after, seed, **how)
         return run if turn is None or len(run.optimizers) != len(turn) else _in_order(run, turn)
 
-    def corrections(self, seed: int) -> tuple[tuple[int, bool, tuple[tuple[int, int], ...]], ...]:
+    def corrections(
+        self, seed: int
+    ) -> tuple[tuple[int, bool, tuple[tuple[int, int], ...], tuple[int, ...]], ...]:
         """What keeps the original from giving each loss once to those it is for, if no graph is freed.
 
         Raises:
@@ -169,7 +171,12 @@ class Trial:
             raise intent.Undecided("the graphs of the original are too large to look at")
         found = intent.corrections(ledger)
         return tuple(
-            (call, one.drops_constants, tuple(sorted(cast(Collection[tuple[int, int]], one.dropped))))
+            (
+                call,
+                one.drops_constants,
+                tuple(sorted(cast(Collection[tuple[int, int]], one.dropped))),
+                tuple(sorted(one.used)),
+            )
             for call, one in sorted(found.items())
         )
 

@@ -12,8 +12,9 @@ from gradfix.verify import claims
 from gradfix.verify.command import PLAIN, Command
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.jobs import Limits
+from gradfix.verify.judging.cutting import begun_anew
 from gradfix.verify.judging.differences import Apart
-from gradfix.verify.judging.equivalence import compared, compared_with_its_draws
+from gradfix.verify.judging.equivalence import Found, compared, compared_with_its_draws
 from gradfix.verify.judging.results import Judged, Judgement, Mistake, Repair, Verdict
 from gradfix.verify.judging.through_time import compared_through_time
 from gradfix.verify.judging.trial import Trial
@@ -78,20 +79,26 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
     models, undecided = _measures(trial, mistakes, repairs)
     accepted: dict[int, str] = {}
     refusals: list[Apart] = []
+    # What trains otherwise than programs that break the rule themselves may be right. What the original's own
+    # entries tell says nothing of optimizers that own other parameters, nor of what a sum that does not go on
+    # growing is divided by.
+    pairs = zip(_owned(trial.judged(trial.seeds[0])), _owned(trial.original(trial.seeds[0])))
+    moved = any(one != other for one, other in pairs)
+    faulty = all(not one.ruled and _breach(trial.repaired(one, trial.seeds[0])) for one in models)
     for repair in models:
         if repair.fixed <= accepted.keys():
             continue
-        found = compared(trial, repair)
-        if found.apart is not None and found.apart.slight:
-            trial.doubting = True
-            found = compared(trial, repair)
-            trial.doubting = False
-        if found.apart is not None and not found.apart.known:
-            found = compared_with_its_draws(trial, repair) or found
+        found = _compared(trial, repair)
         if found.apart is not None:
-            refusals.append(found.apart)
+            loose = faulty or (repair.ruled and (moved or any(mistakes[n].carried for n in repair.fixed)))
+            refusals.append(replace(found.apart, known=found.apart.known and not loose))
             continue
         for number in repair.fixed:
+            accepted.setdefault(number, f"{found.manner} of the original {repair.how}")
+    carried = {number for number, mistake in enumerate(mistakes) if mistake.carried} - accepted.keys()
+    for repair in [anew for repair in models if carried & repair.fixed and (anew := _anew(trial, repair))]:
+        found = _compared(trial, repair)
+        for number in repair.fixed if found.apart is None else ():
             accepted.setdefault(number, f"{found.manner} of the original {repair.how}")
     other: dict[int, Apart] = {}
     for number, mistake in enumerate(mistakes):
@@ -105,8 +112,15 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
     if accepted:
         missed = trial.missed()
         stopped = _stopped(trial, trial.seeds) or (Verdict("not run", missed) if missed else None)
+    breach = _breach(trial.judged(trial.seeds[0])) if accepted and stopped is None else None
+    if breach is not None and len(accepted) == len(mistakes) and not any(one.still_there for one in mistakes):
+        stopped = breach
     if stopped is not None:
         return [stopped for _ in mistakes]
+    if breach is not None:
+        # Who knows whether one mistake is mended by a program in which another one shows?
+        refusals = [Apart(breach.reason, known=False)]
+        accepted.clear()
     return [
         _verdict(
             number,
@@ -118,6 +132,39 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
         )
         for number, mistake in enumerate(mistakes)
     ]
+
+
+def _compared(trial: Trial, repair: Repair) -> Found:
+    """Whether the judged version trains as a repair does, with the same draws or others, but for rounding."""
+    found = compared(trial, repair)
+    if found.apart is not None and found.apart.slight:
+        trial.doubting = True
+        found = compared(trial, repair)
+        trial.doubting = False
+    if found.apart is not None and not found.apart.known:
+        found = compared_with_its_draws(trial, repair) or found
+    return found
+
+
+def _anew(trial: Trial, repair: Repair) -> Repair | None:
+    """A repair that begins state anew where ``repair`` detaches it, if that trains as much.
+
+    Where state that is begun anew in every step leaves recurrent weights without a gradient, it is no state.
+    """
+    text = begun_anew(trial.before[1], repair.text)
+    first = trial.seeds[0]
+    anew = text and replace(repair, text=text, how=f"{repair.how}, and begun anew where it is detached")
+    if not anew or repair.ruled or _stops(trial.repaired(anew, first)) is not None:
+        return None
+    return anew if _trained(trial.repaired(anew, first)) >= _trained(trial.repaired(repair, first)) else None
+
+
+def _trained(run: Recording) -> set[tuple[int, int]]:
+    """The parameters, by optimizer and position, that get a gradient at some step."""
+    states = (
+        (step.optimizer, place, state) for step in run.steps for place, state in enumerate(step.parameters)
+    )
+    return {(optimizer, place) for optimizer, place, state in states if state.moves}
 
 
 def _verdict(
@@ -153,7 +200,7 @@ def _measures(
     entries = frozenset(number for number, mistake in enumerate(mistakes) if mistake.entries)
     rule = Repair(trial.before[1], entries, RULED, ruled=True)
     try:
-        trial.corrections(first)
+        grows = any(used for *_, used in trial.corrections(first))
     except intent.Undecided as why:
         return models, undecided if models else str(why)
     kept = trial.original(first, keep=True, through=True)
@@ -162,10 +209,29 @@ def _measures(
     if next(intent.outdated(kept.ledger), None) is not None:
         # Its entries were computed with former weights, unless these are held still.
         rule = replace(rule, fixed=frozenset(range(len(mistakes))), held=True)
-        return models or ([rule] if all(mistake.kept for mistake in mistakes) else []), undecided
+        kept_right = all(mistake.kept or (mistake.carried and grows) for mistake in mistakes)
+        return models or ([rule] if kept_right else []), undecided
     if len(entries) == len(mistakes):
         return [rule], undecided
     return [*models, *([rule] if entries else [])], undecided
+
+
+def _owned(run: Recording) -> list[tuple[tuple[int, ...], ...]]:
+    """By optimizer: the shapes of the parameters that it owns."""
+    return [one.shapes for one in run.optimizers]
+
+
+def _breach(run: Recording) -> Verdict | None:
+    """The verdict on a version that breaks the rule in the open, if no mistake is known that says so."""
+    stepped = {tensor for one in run.optimizers if run.steps_of(one.index) for tensor in one.tensors}
+    for optimizer in run.optimizers:
+        steps, who = run.steps_of(optimizer.index), optimizer.name
+        if claims.leftover(steps):
+            return Verdict("refuted", f"a step of {who} uses gradients that it has already used")
+        given = {place for call in run.backwards for index, place in call.reached if index == optimizer.index}
+        if not steps and any(optimizer.tensors[place] not in stepped for place in given):
+            return Verdict("not run", f"{who} never steps, and nothing else uses the gradients that it owns")
+    return None
 
 
 RULED = "with its graphs kept and each loss used once, for the parameters it is meant for"

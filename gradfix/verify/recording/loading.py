@@ -175,7 +175,7 @@ class _Loader:
                 self.buffers,
                 self.others,
                 self.modules,
-                tuple(how for how, _ in clips),
+                tuple(how for how, _ in clips if how),
                 math.prod(factor for _, factor in clips),
                 frozenset((what, number) for what, number in raw.get("draws", ())),
                 dict(raw.get("drawn", {})),
@@ -233,7 +233,13 @@ class _Loader:
             return call(flow, firsts)
         below = _closed([tuple(map(int, each)) for each in raw["cut"]["below"]])
         cut = call(ledger.GradientFlow(used, below), raw["cut"]["terms"])
-        return call(flow, firsts, constants=flow.reached(raw["constants"]), without_constants=cut)
+        return call(
+            flow,
+            firsts,
+            constants=flow.reached(raw["constants"]),
+            weighs=bool(raw["weighs"]),
+            without_constants=cut,
+        )
 
     def optimizer(self, raw: dict[str, Any], index: int) -> RecordedOptimizer:
         place = self.place(raw["at"])
