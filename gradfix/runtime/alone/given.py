@@ -334,7 +334,7 @@ EACH = "[each]"
 
 
 def has_graph(held: Any) -> bool:
-    """Whether anything in what a call is given has a graph; what is handed in has none, and stays as it is."""
+    """Whether anything in what a call is given has a graph; what is handed in has none, and stays open."""
     if isinstance(held, torch.Tensor):
         return held.requires_grad
     inner = held.values() if isinstance(held, dict) else held if isinstance(held, (list, tuple)) else ()
