@@ -39,7 +39,7 @@ from gradfix.autograd.run import (
     Uncaught,
 )
 from gradfix.autograd.semantics.functions import MANY_CALLS, call_function, instantiate
-from gradfix.autograd.symbols import World
+from gradfix.autograd.symbols import Role, World
 from gradfix.autograd.trace_queries import steps_using
 from gradfix.autograd.unbound import CONSTRUCTORS
 from gradfix.autograd.values import (
@@ -468,6 +468,25 @@ def deep_recursion() -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(limit)
+
+
+def worlds_of(entry: EntryPoint) -> list[World]:
+    """The admissible worlds of an entry point; where it is not known who owns what, one with its networks."""
+    explore_in = entry.explore_in
+    if explore_in is None:
+        return [World()]
+    tried: list[World] = []
+
+    def explore(world: World) -> Run:
+        tried.append(world)
+        return _main_run(explore_in, world)
+
+    with deep_recursion():
+        found = assume(explore)
+    if found is not None:
+        return found.worlds
+    networks = {key: role for key, role in tried[-1].roles.items() if role is Role.NETWORK}
+    return [World(networks, names=tried[-1].names)]
 
 
 def _under_assumption(program: Program) -> Iterator[Program]:

@@ -21,6 +21,8 @@ _CHECKS = 40
 def outcome_of(rewrite: Rewrite) -> str:
     """What became of a rewrite, in a few words, with what a proof had to do without: ``proved with made-up
     data``."""
+    if rewrite.outcome is Outcome.PROVED_ALONE:
+        return str(rewrite.outcome)
     if rewrite.outcome is not Outcome.PROVED:
         return "not verified"
     return f"proved{without(rewrite)}"
@@ -54,7 +56,9 @@ def _is_dataless(rewrite: Rewrite) -> bool:
 def proof(step: ReplayedRewrite) -> Iterator[str]:
     rewrite = step.rewrite
     outcome = outcome_of(rewrite)
-    if rewrite.outcome is not Outcome.PROVED:
+    if rewrite.outcome is Outcome.PROVED_ALONE:
+        yield f"**Proved for the step alone**, with what it is handed made up: {prose(rewrite.reason, 500)}."
+    elif rewrite.outcome is not Outcome.PROVED:
         reason = rewrite.reason or "verification was switched off"
         yield f"**Not verified by running the code**: {prose(reason, 300)}."
     else:

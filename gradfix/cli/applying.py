@@ -28,6 +28,7 @@ from gradfix.cli.output import (
 from gradfix.cli.preparing import prepared, settle_what_runs_get
 from gradfix.pipeline import driver
 from gradfix.pipeline.options import RequestedOptions
+from gradfix.pipeline.results import Outcome
 from gradfix.report import text
 from gradfix.rules import catalog
 from gradfix.system import interrupts
@@ -82,7 +83,11 @@ def apply(
         # Nothing else tells of them where the patch is all that is printed.
         for line in text.missing_in_patch(plan):
             tell(f"note: {line}")
-    withheld = sum(attempt.withheld for attempt in plan.attempts)
+    alone = sum(one.withheld and one.outcome is Outcome.PROVED_ALONE for one in plan.attempts)
+    if alone and not printed.quiet:
+        it = "it" if alone == 1 else "them"
+        tell(f"note: {alone} proved for the step alone; `gradfix apply --step-alone` writes {it}")
+    withheld = sum(attempt.withheld for attempt in plan.attempts) - alone
     if withheld and not printed.quiet:
         it = "it" if withheld == 1 else "them"
         tell(f"note: {withheld} could not be proved; `gradfix apply --unproved` writes {it}")

@@ -64,6 +64,7 @@ from gradfix.cli.output import (
 from gradfix.cli.preparing import looked_at, requested_options
 from gradfix.core.errors import WORDS
 from gradfix.pipeline import driver
+from gradfix.pipeline.options import StepsAlone
 from gradfix.project.source import Problem
 from gradfix.report import text
 from gradfix.rules import catalog
@@ -177,6 +178,13 @@ def apply(
     unproved: Annotated[
         bool, typer.Option("--unproved", help="Write fixes too that running could not prove.")
     ] = False,
+    step_alone: Annotated[
+        bool,
+        typer.Option(
+            "--step-alone",
+            help="Write fixes too that are proved for the step alone, where the program cannot run.",
+        ),
+    ] = False,
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
     no_cache: NoCache = False,
@@ -193,6 +201,7 @@ def apply(
         quiet=printing.quiet,
         verify=verify,
         unproved=unproved,
+        step_alone=StepsAlone.WRITTEN if step_alone else StepsAlone.SHOWN,
         allow_unsandboxed=allow_unsandboxed,
         cached=not no_cache,
     )

@@ -5,6 +5,7 @@ A configuration may have come with the code that it is for: what it names has to
 
 from __future__ import annotations
 
+import enum
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,16 @@ if TYPE_CHECKING:
     from gradfix.pipeline.results import Attempt
     from gradfix.project.trust import Verdict
     from gradfix.verify.interpreter import Interpreter
+
+
+class StepsAlone(enum.Enum):
+    """What is done where a program cannot run, and a step of it may run alone."""
+
+    LEFT = enum.auto()
+    SHOWN = enum.auto()
+    """It is run, and what that shows is reported."""
+    WRITTEN = enum.auto()
+    """What is proved so is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +66,7 @@ class RequestedOptions:
     """What the script is called with."""
     verify: bool = True
     unproved: bool = False
+    step_alone: StepsAlone = StepsAlone.LEFT
     codemods: tuple[str, ...] = ()
     """Further folders of codemods."""
     allow_unsandboxed: bool = False
@@ -107,6 +119,8 @@ class Options:
     verify: bool = True
     unproved: bool = False
     """Whether a fix is applied too that running could not prove."""
+    step_alone: StepsAlone = StepsAlone.LEFT
+    """What is done where a program cannot run, and a step of it may run alone."""
     allow_unsandboxed: bool = False
     """Verify even where no sandbox is to be had."""
     cached: bool = False
@@ -227,6 +241,7 @@ def _combined(
         arguments=requested.arguments,
         verify=requested.verify,
         unproved=requested.unproved,
+        step_alone=StepsAlone.WRITTEN if settings.step_alone else requested.step_alone,
         allow_unsandboxed=requested.allow_unsandboxed,
         cached=requested.cached,
         baseline=known,

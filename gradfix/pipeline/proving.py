@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Finding, Fix
 from gradfix.pipeline.analysis import Analysis, analyse, problem_of
-from gradfix.pipeline.options import Options, configured_in, keep_within, read_by_runs
+from gradfix.pipeline.options import Options, StepsAlone, configured_in, keep_within, read_by_runs
 from gradfix.pipeline.results import Attempt, Outcome
 from gradfix.project import configuration, source
 from gradfix.project.source import Problem
@@ -48,12 +48,17 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
         return attempt
     try:
         evidence = _evidence(before, after, fix, options)
+        if evidence.outcome == "not run" and options.step_alone is not StepsAlone.LEFT:
+            evidence = _alone(before, after, candidate.finding, fix, evidence, options)
     except Exception as error:
         reason = problem_of(before.source.path, "verification", error).message
         return attempt._replace(reason=reason, withheld=not options.unproved)
-    outcomes = {"proved": Outcome.PROVED, "refuted": Outcome.REFUTED}
+    outcomes = {one.value: one for one in Outcome}
     outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
-    withheld = not options.unproved and outcome is Outcome.UNVERIFIED
+    is_unproved = outcome is Outcome.UNVERIFIED or (
+        outcome is Outcome.PROVED_ALONE and options.step_alone is not StepsAlone.WRITTEN
+    )
+    withheld = not options.unproved and is_unproved
     return attempt._replace(outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
 
 
@@ -114,6 +119,36 @@ def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> 
         tried = f"run through {os.path.basename(script.path)}: {through.reason}"
         evidence = replace(evidence, reason=f"{evidence.reason}; {tried}")
     return evidence
+
+
+def _alone(
+    before: Analysis, after: Analysis, finding: Finding, fix: Fix, program: Evidence, options: Options
+) -> Evidence:
+    """What the step shows alone, in the place of the ``program``, which could not run."""
+    from gradfix.pipeline.drivers import drivers
+    from gradfix.verify.alone import verify_alone
+    from gradfix.verify.trial import Rewrite
+
+    path = Path(before.source.path)
+    faults = (faults_of(before), faults_of(after))
+    rewrite = Rewrite(path, before.source.text, after.source.text, fix.claim, fix.effect, faults=faults)
+    for written in (
+        drivers(before, after, fix, bool(finding.assumption)) if before.source.notebook is None else ()
+    ):
+        found = verify_alone(
+            rewrite,
+            written,
+            program.reason,
+            python=options.interpreter,
+            command=command_for(str(path), options),
+            limits=limits_of(options),
+            allow_unsandboxed=options.allow_unsandboxed,
+        )
+        if found.outcome != "not run":
+            return found
+        reason = f"{program.reason}; the step alone: {found.reason}"
+        program = replace(program, reason=reason, alone=found.alone)
+    return program
 
 
 THROUGH = 2
@@ -207,9 +242,12 @@ def time_budget(options: Options) -> AbstractContextManager[None]:
     """The seconds that everything which is run for one file may take together."""
     from gradfix.verify.runner import budget
 
-    return budget(max(PER_FILE, RUNS_PER_FILE * limits_of(options).seconds))
+    seconds = max(PER_FILE, RUNS_PER_FILE * limits_of(options).seconds)
+    return budget(seconds if options.step_alone is StepsAlone.LEFT else ALONE * seconds)
 
 
+ALONE = 3
+"""How many times as long a file may take whose steps are run alone, in several kinds of networks."""
 PER_FILE, RUNS_PER_FILE = 120.0, 4
 """Seconds for one file, at least, and the longest runs that there is time for."""
 

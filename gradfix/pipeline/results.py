@@ -63,6 +63,8 @@ class Outcome(StrEnum):
     """What became of a fix when both versions were run."""
 
     PROVED = "proved"
+    PROVED_ALONE = "proved for the step alone"
+    """The program could not be run; a driver of the step, with what it is handed made up, shows it."""
     REFUTED = "refuted"
     """The fix does not keep its promise on this program: it is not applied."""
     UNVERIFIED = "unverified"

@@ -71,6 +71,8 @@ class Settings:
     """A table of its own."""
     unsafe_fixes: bool = False
     """Also make fixes that change what a running program learns."""
+    step_alone: bool = False
+    """Also write fixes that are proved for the step alone, since the program cannot run."""
     min_severity: Severity = Severity.WARNING
     """Findings that are less bad are not reported."""
     min_coverage: int = 0

@@ -77,11 +77,19 @@ def unusable(folder: str) -> Problem | None:
 def certificates(plan: Plan) -> Mapping[str, bytes]:
     """The content of each certificate by the name of its file."""
     return dict(
-        _certificate(file.path, number, attempt)
+        made
         for file in plan.files
         for number, attempt in enumerate(file.attempts, start=1)
         if attempt.evidence is not None
+        for made in (_certificate(file.path, number, attempt), *_driver(file.path, number, attempt))
     )
+
+
+def _driver(path: str, number: int, attempt: Attempt) -> Iterator[tuple[str, bytes]]:
+    """The driver that ran a step alone, if one did: to read, and to run by hand."""
+    alone = attempt.evidence.alone if attempt.evidence is not None else None
+    if alone is not None:
+        yield f"{stem(path)}-{number}-{attempt.finding.code}.step-alone.py", alone.driver.encode()
 
 
 def _certificate(path: str, number: int, attempt: Attempt) -> tuple[str, bytes]:
@@ -106,4 +114,7 @@ def stem(path: str) -> str:
 
 def _is_about(path: str, name: str) -> bool:
     """Whether ``name`` is that of a certificate of the file at ``path``."""
-    return re.fullmatch(re.escape(stem(path)) + r"-\d{1,9}-[A-Za-z_][\w-]*\.json", name) is not None
+    return (
+        re.fullmatch(re.escape(stem(path)) + r"-\d{1,9}-[A-Za-z_][\w-]*(\.json|\.step-alone\.py)", name)
+        is not None
+    )

@@ -256,7 +256,8 @@ class Text:
         before = (
             "fixed, " if file.written and attempt.applied else "not applied, " if attempt.withheld else ""
         )
-        why = f": {attempt.reason}" if attempt.reason and attempt.outcome is not Outcome.PROVED else ""
+        told = attempt.outcome in (Outcome.PROVED, Outcome.PROVED_ALONE)
+        why = "" if told or not attempt.reason else f": {attempt.reason}"
         done = f" ({attempt.fix.effect}): {attempt.fix.message}{why}"
         yield self._point(margin, f"{self._paint(before + word, colour)}{printable(done)}")
         for finding in attempt.also:
@@ -267,7 +268,7 @@ class Text:
         if attempt.evidence is not None:
             evidence = attempt.evidence
             # The reason of what is not proved stands above.
-            proved = None if attempt.outcome is Outcome.PROVED else -1
+            proved = None if told else -1
             rows = evidence.lines()[:-1] if in_full else evidence.in_short()[:proved]
             yield from (f"      {printable(row)}" for row in rows)
         for other in (attempt, *attempt.ways) if attempt.ways else ():
@@ -441,7 +442,10 @@ def _done(plan: Plan) -> str:
     refuted = sum(attempt.outcome is Outcome.REFUTED for attempt in plan.attempts)
     if refuted:
         parts.append(f"{refuted} refuted by running it and not applied")
-    withheld = len(plan.attempts) - len(applied) - refuted
+    alone = sum(a.outcome is Outcome.PROVED_ALONE for a in plan.attempts if not a.applied)
+    if alone:
+        parts.append(f"{alone} proved for the step alone and not applied")
+    withheld = len(plan.attempts) - len(applied) - refuted - alone
     if withheld:
         parts.append(f"{withheld} not proved and not applied")
     unsafe = sum(1 for found in plan.remaining if found.fix)
@@ -532,8 +536,8 @@ def _outcome(attempt: Attempt) -> tuple[str, str]:
     word = "not verified" if attempt.outcome is Outcome.UNVERIFIED and not attempt.reason else attempt.outcome
     if _made_up(attempt):
         word = f"{word} with made-up data"
-    colours = {Outcome.PROVED: _GREEN, Outcome.UNVERIFIED: _YELLOW, Outcome.REFUTED: _RED}
-    return word, colours[attempt.outcome]
+    colours = {Outcome.PROVED: _GREEN, Outcome.REFUTED: _RED}
+    return word, colours.get(attempt.outcome, _YELLOW)
 
 
 def _described(reported: Reported) -> str:

@@ -37,11 +37,14 @@ class Command:
     """Folders outside the project that the run may read: data."""
     env: tuple[str, ...] = ()
     """Names of variables of the user's environment that the run gets."""
+    driver: str = ""
+    """The text that runs in the place of :attr:`entry`, which need not exist: it calls a step alone."""
 
     def payload(self, path: Path) -> dict[str, Any]:
         """The command as the probe reads it, for the file at the absolute ``path``."""
         return {
             "entry": str(path if self.entry is None else self.entry.absolute()),
+            "driver": self.driver,
             "module": self.module,
             "args": list(self.args),
             "cwd": os.path.realpath(self.working_directory(path)),

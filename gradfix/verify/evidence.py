@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from gradfix.verify.claims import Check, SideEffectComparison
 from gradfix.verify.recording.records import Draws, Recording
 
-EvidenceOutcome = Literal["proved", "refuted", "not run"]
+EvidenceOutcome = Literal["proved", "proved for the step alone", "refuted", "not run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +148,24 @@ class Cost(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class StepAlone:
+    """That a step was run alone, since its program cannot run, and in what."""
+
+    entry: str
+    """The function or method that was called."""
+    why: str
+    """Why the program could not run."""
+    worlds: tuple[str, ...]
+    """What is assumed of what it is handed: all of these agree."""
+    networks: tuple[str, ...]
+    """The kinds of the networks that were made up."""
+    refuted: tuple[str, ...]
+    """The mistakes that were planted into the repair, and that the same runs refute."""
+    driver: str
+    """The script that calls it, in the first of the worlds."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What verification found. ``proved`` means that every check that could be made holds."""
 
@@ -172,6 +190,8 @@ class Evidence:
     """How random draws and buffers compare on the first seed; ``None`` if nothing was compared."""
     passed_over: tuple[str, ...] = ()
     """Interpreters that would have come first, each with the reason why it did not."""
+    alone: StepAlone | None = None
+    """How the step was run alone, if its program could not run."""
 
     def to_json(self) -> dict[str, Any]:
         """The evidence as JSON data, in the order and under the names of the fields here.
@@ -200,7 +220,8 @@ class Evidence:
         ]
 
     def _verdict(self) -> str:
-        return f"{self.outcome:<12}{self.reason}"
+        outcome = self.outcome if len(self.outcome) < 12 else "proved"
+        return f"{outcome:<12}{self.reason}"
 
     def _runs(self) -> list[str]:
         first = self.seeds[0] if self.seeds else 0
@@ -209,8 +230,21 @@ class Evidence:
             for run in self.runs
             if run.seed == first and run.version in ("before", "after")
         ]
+        shown += self._alone()
         shown += [f"{'replaced':<12}{one}" for one in self.standins]
         shown += [f"{'memory':<12}{one}" for one in (self.memory(),) if one is not None]
+        return shown
+
+    def _alone(self) -> list[str]:
+        """In what the step was run alone."""
+        if self.alone is None:
+            return []
+        shown = [f"{'program':<12}could not run: {self.alone.why}", f"{'step alone':<12}{self.alone.entry}()"]
+        shown += [f"{'assumed':<12}{world}" for world in self.alone.worlds if world]
+        if len(kinds := self.alone.networks) > 1:
+            shown.append(f"{'networks':<12}made up, of {len(kinds)} kinds: {', '.join(kinds)}")
+        if self.alone.refuted:
+            shown.append(f"{'planted':<12}and refuted: {', '.join(self.alone.refuted)}")
         return shown
 
     def reworded(self, before: Callable[[str], str], after: Callable[[str], str]) -> Evidence:

@@ -83,15 +83,15 @@ def verify_rewrites(
     for interpreter in dict.fromkeys(i for i in interpreters if isinstance(i, Interpreter)):
         numbers = [number for number, one in enumerate(interpreters) if one == interpreter]
         chosen = [trials[number] for number in numbers]
-        evidence = _verify(chosen, interpreter, limits.total, allow_unsandboxed)
-        found.update(zip(numbers, evidence))
+        shown = verified(chosen, interpreter, limits.total, allow_unsandboxed)
+        found.update((number, evidence) for number, (evidence, _) in zip(numbers, shown))
     return [found[number] for number in range(len(rewrites))]
 
 
-def _verify(
+def verified(
     given: Sequence[Trial], interpreter: Interpreter, total: float, allow_unsandboxed: bool
-) -> list[Evidence]:
-    """Verify each trial, with stand-ins for what its original lacks."""
+) -> list[tuple[Evidence, Trial]]:
+    """What each trial shows, with the trial itself once it has stand-ins for what its original lacks."""
     trials = list(given)
     started = time.monotonic()
     try:
@@ -121,5 +121,6 @@ def _verify(
     seconds = time.monotonic() - started
     chosen, passed_over = interpreter.chosen, interpreter.passed_over
     return [
-        replace(evidence, interpreter=chosen, passed_over=passed_over, seconds=seconds) for evidence in found
+        (replace(evidence, interpreter=chosen, passed_over=passed_over, seconds=seconds), trial)
+        for evidence, trial in zip(found, trials)
     ]

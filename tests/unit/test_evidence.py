@@ -27,7 +27,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def attempt(code: str, *, ran: bool = True) -> Attempt:
     span = Span(1, 0, 1, 1)
-    shown = cast(Any, SimpleNamespace(to_json=lambda: {"outcome": "proved"})) if ran else None
+    shown = cast(Any, SimpleNamespace(alone=None, to_json=lambda: {"outcome": "proved"})) if ran else None
     fix = Fix("do it", Effect.REPAIRS, (), Claim())
     return Attempt(Finding(code, "a mistake", span, (), (fix,)), fix, "x\n", "y\n", Outcome.PROVED, "", shown)
 

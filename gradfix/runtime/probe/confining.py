@@ -87,7 +87,7 @@ class ReadableFolders:
 
 given = ReadableFolders()
 
-STANDINS = os.path.join(FOLDER, "standins")
+STANDINS = [os.path.join(FOLDER, "standins"), os.path.join(FOLDER, "alone")]
 
 
 def scratch_of(job: dict[str, Any]) -> str:
@@ -114,7 +114,7 @@ def confine(
     box = confinement.Confinement(
         job["level"],
         # Stand-ins are loaded when a script asks for what they stand for.
-        readable.Readable([STANDINS, *own.whole, *files.whole], [FOLDER, *own.listed, *files.listed]),
+        readable.Readable([*STANDINS, *own.whole, *files.whole], [FOLDER, *own.listed, *files.listed]),
         scratch,
         confinement.Private(limits["memory"], limits["disk"], limits["files"]) if private else None,
         limits["tasks"] if sandbox.TASKS in held else 0,

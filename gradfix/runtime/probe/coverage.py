@@ -173,21 +173,27 @@ def compiled(source: str, path: str, watched: Collection[Piece]) -> types.CodeTy
     """The code of ``source``, in which the ``watched`` pieces call :data:`MARK` first."""
     if not watched and not is_notebook(path):
         return compile(source, path, "exec", dont_inherit=True)
+    tree = marked(source, path, watched)
+    flags = flags_of(tree) if is_notebook(path) else 0
+    code: types.CodeType = compile(tree, path, "exec", flags, dont_inherit=True)
+    return code
+
+
+def marked(source: str, path: str, watched: Collection[Piece]) -> ast.Module:
+    """The tree of ``source``, in which the ``watched`` pieces call :data:`MARK` first."""
     wanted = {tuple(piece) for piece in watched}
     tree = ast.parse(source, path)
-    flags = flags_of(tree) if is_notebook(path) else 0
     for block in list(_blocks(tree)):
         for node in block:
-            marked = {id(part) for part in parts(node) if piece_of(part) in wanted}
-            if marked:
-                _Marking(marked).visit(node)
+            found = {id(part) for part in parts(node) if piece_of(part) in wanted}
+            if found:
+                _Marking(found).visit(node)
         block[:] = [
             one
             for node in block
             for one in ([_located(ast.Expr(_mark(node)), node), node] if piece_of(node) in wanted else [node])
         ]
-    code: types.CodeType = compile(tree, path, "exec", flags, dont_inherit=True)
-    return code
+    return tree
 
 
 class _Marking(ast.NodeTransformer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import gc
+import importlib
 import importlib.machinery
 import importlib.util
 import linecache
@@ -139,6 +140,11 @@ def execute(job: dict[str, Any]) -> None:
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=entry, __builtins__=__builtins__)
     sys.modules["__main__"] = main
+    if command["driver"]:
+        linecache.cache[entry] = (len(command["driver"]), None, command["driver"].splitlines(True), entry)
+        importlib.import_module("..alone", __package__).provide()
+        exec(compile(command["driver"], entry, "exec", dont_inherit=True), main.__dict__)
+        return
     elsewhere = os.path.realpath(entry) != os.path.realpath(path)
     if elsewhere:
         imported_as(path, source, job["watched"])

@@ -104,7 +104,7 @@ class Server:
             job = json.load(file)
         if job["schema"] and not self.equipped and self.untrusted is None:
             # Once for all that follow: compiling them takes most of a second, and nothing keeps the result.
-            from .. import standins  # noqa: F401
+            from .. import alone, standins  # noqa: F401
 
             gc.freeze()
             self.equipped = True

@@ -26,11 +26,14 @@ class StandinRun:
     def __init__(self, recorder: Any, job: dict[str, Any], overlay: Any) -> None:
         self.recorder = recorder
         self.overlay = overlay
+        self.job = job
         self.root: str = job["root"]
         self.cwd: str = job["command"]["cwd"]
         self.schema: Schema = parsed(job["schema"])
         self.sizes: dict[str, list[int]] = {}
         """The sizes of all arrays that were made up, by place, the latest last."""
+        self.rows: set[int] = set()
+        """How many samples have been put together in batches of what was made up."""
         self.enumerated: dict[str, None] = {}
         """Places whose keys were asked for, and nothing said which there are; the latest last."""
         self._told: set[str] = set()

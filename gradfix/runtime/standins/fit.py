@@ -58,6 +58,9 @@ DIMENSIONS = tuple(
         r"Dimension out of range \(expected to be in range of \[-(?P<met>\d+), ",
         r"axis \d is out of bounds for array of dimension (?P<met>\d)",
         r"expected input to be (?P<more>\d)D(?: or \d)?, got (?P<met>\d)D",
+        r"or (?P<more>\d)D \(batched\) input to \w+, but got input of size: \[(?P<sizes>[\d, ]+)\]",
+        r"not supported for (?P<met>\d)D input tensor",
+        r"(?P<more>1)D target tensor expected, multi-target not supported",
     )
 )
 SCALAR = re.compile(
@@ -115,7 +118,7 @@ def _more(run: context.StandinRun, message: str) -> Schema | None:
 
 def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
     """The schema in which what was made up has what an error says that it lacks."""
-    if not (run.schema.get("files") or run.schema.get("datasets") or run.schema.get("hub")):
+    if not any(run.schema.get(part) for part in ("files", "datasets", "hub", "handed")):
         return None
     message = str(error)
     for found in (
@@ -123,6 +126,7 @@ def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
         _header(run, message),
         _more(run, message),
         _beyond(run, message),
+        _broadcast(run, message),
         *_sizes(run, message),
         _shape(run, message),
         _dimensions(run, message),
@@ -173,6 +177,26 @@ def _header(run: context.StandinRun, message: str) -> Schema | None:
     tables = _tables(run)
     if tables and HEADER.search(message):
         return with_entry(run.schema, "types", tables[-1], "no header")
+    return None
+
+
+BROADCAST = re.compile(r"tensor a \((\d+)\) must match .*tensor b \((\d+)\) at non-singleton dimension (\d)")
+
+
+def _broadcast(run: context.StandinRun, message: str) -> Schema | None:
+    """An array with the dimensions between its rows and the rest, where rows have met something else."""
+    found = BROADCAST.search(message)
+    if found is None:
+        return None
+    one, other, dimension = map(int, found.groups())
+    if dimension == 0 or not {one, other} & run.rows:
+        return None
+    wanted = other if one in run.rows else one
+    for place in _places(run):
+        dims = run.sizes[place]
+        if 1 < len(dims) < 4 and dims[0] == value.rows_of(run):
+            between = [1] * (dimension - 1)
+            return with_entry(run.schema, "sizes", place, [dims[0], *between, wanted, *dims[1:]])
     return None
 
 
@@ -265,7 +289,7 @@ def _dimensions(run: context.StandinRun, message: str) -> Schema | None:
     if SCALAR.search(message):
         place = next((one for one in _places(run) if run.sizes[one]), None)
         return with_entry(run.schema, "sizes", place, []) if place is not None else None
-    if message == "tuple index out of range" and _places(run):
+    if message in ("tuple index out of range", "axes don't match array") and _places(run):
         dims = run.sizes[_places(run)[0]]
         return with_entry(run.schema, "sizes", _places(run)[0], [*dims, 11]) if len(dims) < 5 else None
     for pattern in DIMENSIONS:
@@ -274,9 +298,11 @@ def _dimensions(run: context.StandinRun, message: str) -> Schema | None:
             continue
         groups = found.groupdict()
         met = int(groups["met"]) if groups.get("met") else None
+        met = len(groups["sizes"].split(",")) if groups.get("sizes") else met
         for place in _places(run):
             dims = run.sizes[place]
             more = int(groups["more"]) if groups.get("more") else len(dims) + 1
+            more = 4 if message.startswith("Padding size 4 ") else more  # Pictures, in a batch.
             if (met is None or len(dims) == met) and len(dims) != more <= 5:
                 larger = [*dims, *(32 if len(dims) + more > 4 else 11 for _ in range(more - len(dims)))]
                 return with_entry(run.schema, "sizes", place, larger[:more])

@@ -18,6 +18,7 @@
 ``samples``        samples in a data set of torchvision's, at most
 ``alone``          whether data loaders work without further processes
 ``batch``          samples in a batch of a data loader, at most
+``handed``         whether a driver calls one step alone, with all that it is handed made up
 ``seen``           digests of the schemas before this one: none is tried twice
 =================  =====================================================================================
 """

@@ -405,6 +405,8 @@ def _taking_values(name: str) -> None:
     def make(data: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(data, Value):
             data = data._array()
+            if name == "from_numpy" and isinstance(data, torch.Tensor):
+                return data
         elif isinstance(data, (list, tuple)) and any(isinstance(one, Value) for one in data):
             data = torch.stack([settled(one) for one in data]).numpy()
         return real(data, *args, **kwargs)

@@ -243,7 +243,9 @@ class _Loader:
 
     def optimizer(self, raw: dict[str, Any], index: int) -> RecordedOptimizer:
         place = self.place(raw["at"])
-        name = self.source.constructed(raw["at"]["script"]) if place.line and not place.file else None
+        name = raw["at"].get("called")
+        if name is None and place.line and not place.file:
+            name = self.source.constructed(raw["at"]["script"])
         name = name or f"the {raw['kind']} of {place}"
         shapes = tuple(tuple(shape) for shape in raw["shapes"])
         return RecordedOptimizer(
@@ -437,7 +439,11 @@ def _check(recording: Recording) -> None:
     if not all(type(n) is int for one in recording.optimizers for shape in one.shapes for n in shape):
         raise Forged("a shape of no numbers")
     texts = [recording.torch, recording.python, recording.detail, *(f.message for f in _failures(recording))]
-    texts += [name for optimizer in recording.optimizers for name in (optimizer.kind, *optimizer.parameters)]
+    texts += [
+        name
+        for optimizer in recording.optimizers
+        for name in (optimizer.name, optimizer.kind, *optimizer.parameters)
+    ]
     if not all(isinstance(text, str) for text in texts) or recording.ending not in get_args(Ending):
         raise Forged("what is no text stands for one")
     if not (isinstance(recording.seconds, float) and math.isfinite(recording.seconds)):

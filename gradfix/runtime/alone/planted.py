@@ -1,0 +1,42 @@
+"""Mistakes to plant into a step, which the harness that it runs in has to refute (``verify/planting.py``)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_calls: dict[int, int] = {}
+
+
+def doubled(loss: Any) -> Any:
+    """A loss that counts twice."""
+    return 2 * loss
+
+
+def cut(term: Any) -> Any:
+    """A term that trains nobody."""
+    return term.detach() if isinstance(term, torch.Tensor) else term
+
+
+def every_other(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A backward that happens every other time only."""
+    line = sys._getframe(1).f_lineno
+    _calls[line] = _calls.get(line, 0) + 1
+    return backward if _calls[line] % 2 else lambda *args, **kwargs: None
+
+
+def stale(loss: Any) -> Any:
+    """A loss that was computed with other weights than those which its gradients are used for."""
+    waiting, known = [loss.grad_fn], set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in known:
+            continue
+        known.add(node)
+        if hasattr(node, "variable"):
+            node.variable.data.mul_(0.9)
+        waiting += [inner for inner, _ in node.next_functions]
+    return loss

@@ -1,0 +1,186 @@
+"""The step alone: a rewrite is run in drivers that call one function or class, where its program cannot run.
+
+A driver makes up what the entry is handed (``runtime/alone``), one driver for each world of the open world,
+and runs it with each kind of networks that nobody sees. The claim of the fix is judged as ever; all have to
+agree. And a harness proves only if it refutes: with one more mistake planted into the repair
+(``planting.py``), the same driver has to refute it. Else nothing is proved.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gradfix.runtime.alone.kinds import KINDS
+from gradfix.verify.command import Command
+from gradfix.verify.evidence import Evidence, StepAlone
+from gradfix.verify.interpreter import Interpreter, choose_interpreter
+from gradfix.verify.jobs import Limits
+from gradfix.verify.planting import Planted, planted
+from gradfix.verify.trial import Rewrite, Trial
+from gradfix.verify.verification import verified
+
+SCHEMA = json.dumps({"handed": True, "rows": 6})
+"""With what the runs of a driver begin."""
+PLACES = 2
+"""At how many places each kind of mistake is planted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """A script that calls one entry of a file, in one world."""
+
+    entry: str
+    text: str
+    world: str
+    """What it assumes, for people."""
+    networks: tuple[tuple[str, str], ...]
+    """Those that are made up, each with the optimizer that updates it."""
+    first: int
+    last: int
+    """The lines of the entry in the fixed text."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of networks that differ in it."""
+        if not self.networks:
+            return KINDS[:1]
+        owners = [owner for _, owner in self.networks if owner]
+        return KINDS if len(set(owners)) < len(owners) else tuple(one for one in KINDS if one != "shared")
+
+
+class Harness:
+    """The drivers of one rewrite, and what they have shown.
+
+    Args:
+        rewrite: What is verified.
+        command: How the user runs the program: what a driver may read and which variables it gets.
+        interpreter: The interpreter that runs it.
+    """
+
+    def __init__(
+        self, rewrite: Rewrite, command: Command, interpreter: Interpreter, limits: Limits, unsandboxed: bool
+    ) -> None:
+        self.rewrite = rewrite
+        self.command = command
+        self.interpreter = interpreter
+        self.limits = limits
+        self.unsandboxed = unsandboxed
+
+    def run(
+        self, asked: Sequence[tuple[Driver, str, str]], schema: str, seeds: tuple[int, ...] = (0, 1, 2)
+    ) -> list[tuple[Evidence, Trial]]:
+        """What each of these shows: a driver, the kind of its networks, and the text after the rewrite."""
+        entry = self.rewrite.path.absolute().parent / "step_alone.py"
+        trials = [
+            Trial(
+                replace(self.rewrite, after=after),
+                replace(self.command, args=(kind,), module=None, entry=entry, driver=driver.text),
+                seeds,
+                self.limits,
+                schema,
+            )
+            for driver, kind, after in asked
+        ]
+        return verified(trials, self.interpreter, self.limits.total, self.unsandboxed)
+
+
+def verify_alone(
+    rewrite: Rewrite,
+    drivers: Sequence[Driver],
+    why: str,
+    *,
+    python: str | Interpreter | None,
+    command: Command,
+    limits: Limits,
+    allow_unsandboxed: bool,
+) -> Evidence:
+    """What drivers of a step show of a rewrite whose program cannot run for the reason ``why``.
+
+    Args:
+        drivers: Of one entry, one for each world.
+    """
+    interpreter = choose_interpreter(rewrite.path, python)
+    if isinstance(interpreter, str):
+        return Evidence("not run", interpreter)
+    harness = Harness(rewrite, command, interpreter, limits, allow_unsandboxed)
+    first = drivers[0]
+    ((evidence, trial),) = harness.run([(first, KINDS[0], rewrite.after)], SCHEMA)
+    kinds = first.kinds
+    alone = StepAlone(
+        first.entry, why, tuple(driver.world for driver in drivers), kinds, (), _kept(first, trial.schema)
+    )
+    evidence = replace(evidence, alone=alone)
+    if evidence.outcome != "proved":
+        return evidence
+    asked = [(one, kind, rewrite.after) for one in drivers for kind in kinds][1:]
+    for (driver, kind, _), (other, _) in zip(asked, harness.run(asked, trial.schema, (0,))):
+        if other.outcome != "proved":
+            where = ", ".join(filter(None, (f"networks that are {kind}", driver.world)))
+            reason = f"not all worlds agree: with {where}: {other.reason}"
+            return replace(evidence, outcome="not run", reason=reason)
+    mutants = _chosen(rewrite, first)
+    shown = harness.run([(first, KINDS[0], one.text) for one in mutants], trial.schema, (0,))
+    refuted, missed = _told(evidence, [(one, found) for one, (found, _) in zip(mutants, shown)])
+    evidence = replace(evidence, alone=replace(alone, refuted=tuple(refuted)))
+    if missed is not None:
+        return replace(evidence, outcome="not run", reason=missed)
+    counts = [(len(drivers), "worlds"), (len(kinds), "kinds of networks")]
+    ways = " and ".join(f"{count} {what}" for count, what in counts if count > 1)
+    reason = "; ".join(
+        (
+            evidence.reason,
+            *([f"the same in {ways}"] if ways else []),
+            f"{len(refuted)} planted mistakes are not proved there",
+            f"the program itself could not run: {why}",
+        )
+    )
+    return replace(evidence, outcome="proved for the step alone", reason=reason)
+
+
+def _chosen(rewrite: Rewrite, driver: Driver) -> list[Planted]:
+    """The mistakes to plant: of each kind at some places."""
+    found: dict[str, list[Planted]] = {}
+    for one in planted(rewrite.after, driver.first, driver.last):
+        found.setdefault(one.kind, []).append(one)
+    return [one for of in found.values() for one in of[:PLACES]]
+
+
+def _told(evidence: Evidence, shown: Sequence[tuple[Planted, Evidence]]) -> tuple[list[str], str | None]:
+    """Which planted mistakes are refuted, or looked at and not proved, and what keeps that from being enough.
+
+    One with which each step consumes the same as without is none. One at least has to be refuted.
+    """
+    told: list[str] = []
+    doubtful: str | None = None
+    for one, found in shown:
+        named = f"{one.kind} at line {one.line}"
+        if found.outcome == "refuted":
+            told.append(named)
+        elif found.outcome == "proved":
+            if _consumed(found) != _consumed(evidence):
+                return told, f"the step alone proves a planted mistake: {named}"
+        elif found.checks:
+            # What is left open is not what the original trains: it is not proved for what it is.
+            told.append(f"{named} {NOT_PROVED}")
+        else:
+            doubtful = f"the step alone does not tell a planted mistake: {named} ({found.reason})"
+    if all(name.endswith(NOT_PROVED) for name in told):
+        return told, doubtful or "no mistake could be planted that the step alone refutes"
+    return told, doubtful
+
+
+NOT_PROVED = "(not proved)"
+
+
+def _consumed(evidence: Evidence) -> list[str]:
+    """What the steps of the fixed program consume on the first seed."""
+    runs = [run for run in evidence.runs if run.version.startswith("after")]
+    return [step.gradients for step in runs[0].steps] if runs else []
+
+
+def _kept(driver: Driver, schema: str) -> str:
+    """The driver as it is kept with the evidence: with what its runs have asked for."""
+    held = {name: one for name, one in json.loads(schema).items() if name != "seen"}
+    return driver.text.replace("MADE_UP = {}", f"MADE_UP = {held!r}")
