@@ -55,11 +55,17 @@ def decide(
                 return stop
         return not stop
     optional, if_given = _asked_whether_given(test)
-    if optional is not None and site is not None and run.relevance.differentiates(site):
+    decides = site is not None and run.relevance.differentiates(site)
+    if optional is not None and (decides or not guess):
         omitted = run.evaluate(optional, frame)
         if isinstance(omitted, Omitted):
             given = if_given is not (omitted.value is True)
-            return _of_omitted(run, optional, omitted, frame, default, site, given)
+            if guess and site is not None:
+                return _of_omitted(run, optional, omitted, frame, default, site, given)
+            if default_for(run, default) is given:
+                # Without it, the program raises.
+                _pass(run, optional, omitted, frame)
+                return given
     value = run.evaluate(test, frame)
     if isinstance(value, NumberAnswer) and site is not None and _matters(run, site):
         note_number_condition(run, value)
@@ -119,21 +125,21 @@ def _of_omitted(
     else:
         passed = site in run.scenario.flipped and not _tries_habit(run, site)
     if passed:
-        rebind(run, asked, omitted.given, frame)
-        if omitted.value is None:
-            keep_answer(run, asked, frame, True)
-            keep_answer(run, ast.Compare(asked, [ast.Is()], [ast.Constant(None)]), frame, False)
+        _pass(run, asked, omitted, frame)
     return passed is if_given
 
 
-def rebind(run: Run, target: ast.expr, value: Value, frame: Frame) -> None:
-    """Have a variable, or an attribute of an object in sight, hold another value."""
-    if isinstance(target, ast.Name):
-        frame.binding_frame(target.id).variables[target.id] = value
-    elif isinstance(target, ast.Attribute):
-        holder = run.evaluate(target.value, frame)
+def _pass(run: Run, asked: ast.expr, omitted: Omitted, frame: Frame) -> None:
+    """Have the variable, or the attribute of an object in sight, hold what a caller passes."""
+    if isinstance(asked, ast.Name):
+        frame.binding_frame(asked.id).variables[asked.id] = omitted.given
+    elif isinstance(asked, ast.Attribute):
+        holder = run.evaluate(asked.value, frame)
         if isinstance(holder, (Instance, Module)):
-            holder.attributes[target.attr] = value
+            holder.attributes[asked.attr] = omitted.given
+    if omitted.value is None:
+        keep_answer(run, asked, frame, True)
+        keep_answer(run, ast.Compare(asked, [ast.Is()], [ast.Constant(None)]), frame, False)
 
 
 def _tries_habit(run: Run, site: ast.AST | None) -> bool:
