@@ -268,7 +268,7 @@ class Ownership:
         return [
             owners
             for choice in itertools.islice(itertools.product(*free.values()), 4096)
-            if idle not in choice
+            if (idle is None or idle not in choice)
             and self._admissible(
                 owners := {**self.owners, **dict(zip(free, choice))}, sources, every_term, idle
             )

@@ -38,6 +38,19 @@ def codes(text: str, options: Options) -> list[str]:
     return [finding.code for finding in findings(text, options)]
 
 
+def test_a_network_may_be_frozen(options: Options) -> None:
+    text = """
+        def train(q, target, opt, loader):
+            for s, a, r, s2 in loader:
+                y = r + 0.99 * target(s2).max(1)[0]
+                loss = F.mse_loss(q(s).gather(1, a).squeeze(1), y)
+                loss.backward()
+                opt.step()
+    """
+    (finding,) = findings(text, options)
+    assert finding.assumption == "`opt` updates at least one of `q` and `target`"
+
+
 @pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("mistake", PAIRS)
 @pytest.mark.parametrize("structure", STRUCTURES)
