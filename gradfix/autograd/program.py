@@ -38,7 +38,7 @@ from gradfix.autograd.run import (
     Stopped,
     Uncaught,
 )
-from gradfix.autograd.semantics.functions import MANY_CALLS, call_function, instantiate
+from gradfix.autograd.semantics.functions import MANY_CALLS, call_function, instantiate, passed
 from gradfix.autograd.symbols import Role, World
 from gradfix.autograd.trace_queries import steps_using
 from gradfix.autograd.unbound import CONSTRUCTORS
@@ -1062,7 +1062,8 @@ def run_entry(run: Run, scope: ModuleScope, definition: FunctionDefinition, othe
 
     If ``otherwise``, parameters with a default are unknown, too: the file calls it with the defaults.
     """
-    keywords = {one.arg: _passed(run, one) for one in _settings(definition)} if otherwise else {}
+    given = _settings(definition) if otherwise else []
+    keywords: dict[str, Argument] = {a.arg: (passed(run, a), ast.Name(a.arg, ast.Load())) for a in given}
     scope.around(run)
     if run.relevance.switches_mode:
         run.grad_enabled = None
@@ -1215,15 +1216,6 @@ def _settings(definition: FunctionDefinition) -> list[ast.arg]:
     positional = [*spec.posonlyargs, *spec.args]
     optional = [a for a, default in zip(spec.kwonlyargs, spec.kw_defaults) if default is not None]
     return [*positional[len(positional) - len(spec.defaults) :], *optional]
-
-
-def _passed(run: Run, parameter: ast.arg) -> Argument:
-    """What a caller out of sight passes for a parameter."""
-    name = parameter.arg
-    value: Value = Unknown(name)
-    if run.symbols is not None:
-        value = run.symbols.introduce(Unknown(name), parameter, name, parameter)
-    return value, ast.Name(name, ast.Load())
 
 
 def _forget_modes(run: Run, variables: dict[str, Value]) -> None:

@@ -381,11 +381,15 @@ def _omitted(run: Run, spec: ast.arguments, name: str, default: Const) -> Const:
 
 def _argument(run: Run, spec: ast.arguments, name: str) -> Value:
     """The value of a parameter that no call in sight binds."""
-    value = Unknown(name)
+    return passed(run, next(a for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs) if a.arg == name))
+
+
+def passed(run: Run, parameter: ast.arg) -> Value:
+    """What a caller out of sight passes for a parameter."""
+    value = Unknown(parameter.arg)
     if run.symbols is None:
         return value
-    place = next(one for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs) if one.arg == name)
-    return run.symbols.introduce(value, place, name, place)
+    return run.symbols.introduce(value, parameter, parameter.arg, parameter)
 
 
 def instantiate(run: Run, cls: Class, call: Call) -> Value:
