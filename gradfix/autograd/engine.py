@@ -53,7 +53,7 @@ BACKWARD_KEYWORDS = frozenset(
 )
 
 
-def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
+def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> Backward:
     """``tensor.backward(gradient, retain_graph, create_graph, inputs)``."""
     create = flag(call.argument("create_graph", 2), False)
     retain = flag(call.argument("retain_graph", 1), create)
@@ -121,6 +121,7 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
                 if not leaf.grad:
                     leaf.grad = None
                 del event.reached[leaf]
+    return event
 
 
 def _computed_unseen(run: Run, site: ast.AST, roots: list[Value]) -> list[tuple[Node, bool]]:

@@ -820,6 +820,18 @@ class Scaler(Value):
         self.enabled = enabled
 
 
+class Preparer(Unknown):
+    """What prepares networks and optimizers for training, and differentiates: ``Accelerator``, ``Fabric``."""
+
+    __slots__ = ("prepared", "written")
+
+    def __init__(self, label: str) -> None:
+        super().__init__(label)
+        self.prepared: list[Value] = []
+        self.written: ast.expr | None = None
+        """How it is written where it prepares something."""
+
+
 class Array(Unknown):
     """An array of numpy: what is put into it becomes numbers, and no graph is kept."""
 
