@@ -44,8 +44,7 @@ def _prepare(run: Run, value: Unknown, call: Call) -> Value | None:
     if call.discarded:
         return None
     if isinstance(value, Preparer) and call.name != "unwrap_model":
-        value.prepared += call.values
-        value.written = call.receiver
+        value.prepared += [(given, written, call.site) for given, written in call.args]
     return prepared(call.args, sure=isinstance(value, Preparer))
 
 
