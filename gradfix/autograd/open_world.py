@@ -50,23 +50,29 @@ class Assumption(NamedTuple):
 def assume(explore: Callable[[World], Run]) -> Assumption | None:
     """The worlds of an entry point, which ``explore`` runs in one; None where there is nothing to assume."""
     world, plain, rounds = World(), World(), 0
+    run = explore(world)
     while True:
-        run = explore(world)
         found = {**world.roles, **roles_in(run, world.roles)}
+        assert run.symbols is not None
         if found == world.roles:
             if world.search is Search.CALLED:
                 plain = world
             if world.search is Search.HEADS or _is_explained(run):
                 break
             world = replace(world, search=Search(world.search + 1))
+            repeats = not run.symbols.may_find_more
         else:
-            assert run.symbols is not None
             used = {key: run.symbols.names[key] for key in run.symbols.used}
             world = replace(world, roles=found, names={**used, **world.names})
-        run.release()
+            repeats = False
         rounds += 1
+        if repeats and rounds <= ROUNDS:
+            run.symbols.world = world  # Another run would be the same.
+            continue
+        run.release()
         if rounds > ROUNDS:
             break
+        run = explore(world)
     assert run.symbols is not None
     written = run.symbols.gradients_written
     inference = Ownership(run)

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from gradfix.autograd import callers, implicit_loops, imports
 from gradfix.autograd.arguments import Argument, Call
+from gradfix.autograd.dependence import reaches_events, sets_only
 from gradfix.autograd.graph import Backward, InPlaceChange, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.imports import LocalModule
 from gradfix.autograd.interpreter.contexts import exhaust
@@ -807,7 +808,7 @@ def explore(
     entry.runs.append(main)
     if alone:
         return entry
-    worth = [site for site in main.undecided if _worth(site, relevance)]
+    worth = [site for site in main.undecided if _worth(site, main)]
     for site in worth:
         entry.varying[site] = _varies(site, main)
     worth.sort(key=lambda s: not relevance.touches(s))
@@ -928,8 +929,9 @@ def _met(runs: Iterable[Run]) -> set[ast.AST]:
     return {event.site for run in runs for event in run.events}
 
 
-def _worth(site: ast.AST, relevance: Relevance) -> bool:
+def _worth(site: ast.AST, run: Run) -> bool:
     """Whether the other outcome of a condition could change what autograd does."""
+    relevance = run.relevance
     if relevance.touches(site) or relevance.shapes(site):
         return True
     if not isinstance(site, ast.If):
@@ -937,46 +939,25 @@ def _worth(site: ast.AST, relevance: Relevance) -> bool:
     if isinstance(site, Alternative):
         return True
     assigned: set[str] = set()
-    if not all(_keeps_to_itself(s, assigned) for s in [*site.body, *site.orelse]):
+    if not all(sets_only(s, assigned) for s in [*site.body, *site.orelse]):
         return True
-    return relevance.read_outside(assigned, site)
+    if not relevance.read_outside(assigned, site):
+        return False
+    home = _home(site, run)
+    return home is None or reaches_events(assigned, site, home, relevance)
 
 
-def _keeps_to_itself(statement: ast.stmt, assigned: set[str]) -> bool:
-    """Whether a statement does nothing to others than to set the names that are added to ``assigned``."""
-    match statement:
-        case ast.Expr() | ast.Pass():
-            return True
-        case ast.Assign():
-            return all(_base(target, assigned) for target in statement.targets)
-        case ast.AnnAssign() | ast.AugAssign():
-            return _base(statement.target, assigned)
-        case ast.For():
-            inner = [*statement.body, *statement.orelse]
-            return _base(statement.target, assigned) and all(_keeps_to_itself(s, assigned) for s in inner)
-        case ast.With():
-            targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
-            return all(_base(target, assigned) for target in targets) and all(
-                _keeps_to_itself(s, assigned) for s in statement.body
-            )
-        case ast.If():
-            return all(_keeps_to_itself(s, assigned) for s in [*statement.body, *statement.orelse])
-        case _:
-            return False
-
-
-def _base(target: ast.expr, assigned: set[str]) -> bool:
-    """Note the variables that an assignment to ``target`` changes; whether they can be told."""
-    match target:
-        case ast.Tuple() | ast.List():
-            return all(_base(inner, assigned) for inner in target.elts)
-        case ast.Starred() | ast.Subscript() | ast.Attribute():
-            return _base(target.value, assigned)
-        case ast.Name():
-            assigned.add(target.id)
-            return True
-        case _:
-            return False
+def _home(site: ast.If, run: Run) -> ast.Module | FunctionDefinition | None:
+    """The function that a condition stands in, or the file; None if that is not at hand."""
+    around = [
+        function
+        for function in run.entered
+        if isinstance(function, FunctionDefinition)
+        and function.lineno <= site.lineno <= (function.end_lineno or function.lineno)
+    ]
+    if around:
+        return max(around, key=lambda function: function.lineno)
+    return run.relevance.tree if site.lineno > 0 else None
 
 
 def _budget(tree: ast.Module) -> int:
@@ -1282,7 +1263,7 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance) -> None:
     """
     first = run.scenario.main_run
     private = _clearing(run.relevance.tree) <= (run.entered if first is None else run.entered | first.entered)
-    inside = {node for c in cls.order() for node in walk(c.node)} if private else set()
+    inside = set().union(*(_nodes(c.node) for c in cls.order())) if private else set()
     cleared = {leaf for e in run.events if isinstance(e, ZeroGrad) for leaf in e.leaves}
     made = [o.state for o in run.optimizers if o.state.groups_known and o.state.created in inside]
     unseen = {key for keys in run.symbols.world.unseen.values() for key in keys} if run.symbols else ()
@@ -1304,6 +1285,12 @@ def _between_calls(run: Run, cls: Class, instance: Module | Instance) -> None:
                 continue
             if _assigns(function.node, top):
                 instance.attributes[top] = Unknown(top)
+
+
+@lru_cache(maxsize=64)
+def _nodes(node: ast.AST) -> frozenset[ast.AST]:
+    """A node, and all that stands in it."""
+    return frozenset(walk(node))
 
 
 def _trains_by_itself(run: Run, optimizer: OptimizerState) -> bool:

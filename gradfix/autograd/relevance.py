@@ -306,6 +306,12 @@ class Relevance:
         return {cls.name: list(backwards_in([cls])) for cls in classes}
 
     @cached_property
+    def modules(self) -> Container[str]:
+        """The names of the modules that the file imports."""
+        imports = (statement for statement in self.tree.body if isinstance(statement, ast.Import))
+        return {(a.asname or a.name).split(".")[0] for statement in imports for a in statement.names}
+
+    @cached_property
     def _asked(self) -> Mapping[str, set[ast.Call]]:
         """The backward calls that an ``if`` on a variable decides about, by the name of the variable."""
         found: dict[str, set[ast.Call]] = {}

@@ -107,6 +107,8 @@ class Symbols:
         self.handed_back: dict[str, None] = {}
         """The functions out of sight that are taken to return what they are handed, prepared for training."""
         self.uses: list[Use] = []
+        self.may_find_more = False
+        """Whether the run would be another one if networks were looked for among methods."""
         self.methods: set[Key] = set()
         """What is called as methods are, of other symbols."""
         self.made_of: dict[Key, list[Value]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from gradfix.autograd.interpreter.conditions import (
     decide,
@@ -87,6 +88,7 @@ def _branch(run: Run, node: ast.If, taken: bool, frame: Frame) -> ControlFlow:
 NOT_FINITE = frozenset(("isnan", "isinf", "is_nan", "is_inf"))
 
 
+@lru_cache(maxsize=4096)
 def _asks_for_a_failure(test: ast.expr) -> bool:
     """Whether a condition holds only where a number is not finite, which does not happen in normal
     training."""

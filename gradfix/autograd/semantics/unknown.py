@@ -553,9 +553,11 @@ def _of_symbol(run: Run, symbols: Symbols, value: Unknown, call: Call) -> Value:
 
 def note_method(run: Run, symbols: Symbols, held: Unknown, call: Call, result: Value) -> None:
     """Note a method that may be a network; where such are looked for, what it gives may have a graph."""
-    searched = symbols.world.search > Search.CALLED and not call.discarded
-    if searched and isinstance(result, Unknown) and result.node is None:
-        may_carry(run, result, call.site)
+    if not call.discarded and isinstance(result, Unknown) and result.node is None:
+        if symbols.world.search > Search.CALLED:
+            may_carry(run, result, call.site)
+        else:
+            symbols.may_find_more = True
     symbols.note(run.serial, held, call, "", result)
     symbols.methods.add(symbols.keys.get(held))
 
