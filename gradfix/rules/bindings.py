@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from gradfix.autograd.relevance import children, walk
 from gradfix.core.codemod import (
     Edit,
     InsertStatement,
@@ -76,13 +77,13 @@ def _newly_unbound(before: ast.Module, after: ast.Module, names: Collection[str]
 
 def _is_bound(tree: ast.Module, name: str) -> bool:
     """Whether anything in a file binds a name, in whatever scope."""
-    return any(name in _bound_by(node) or getattr(node, "arg", None) == name for node in ast.walk(tree))
+    return any(name in _bound_by(node) or getattr(node, "arg", None) == name for node in walk(tree))
 
 
 def _gets_names_from_outside(tree: ast.Module) -> bool:
     """Whether a file reads names that nothing in it binds: whoever runs it puts them there, and others."""
-    bound = {name for node in ast.walk(tree) for name in _bound_by(node)}
-    bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    bound = {name for node in walk(tree) for name in _bound_by(node)}
+    bound |= {node.arg for node in walk(tree) if isinstance(node, ast.arg)}
     return not all(
         name in bound or hasattr(builtins, name) or _is_special(name) for name in _identifiers(tree)
     )
@@ -100,7 +101,7 @@ def _leads_to(flow: ReachingDefinitions, read: Read, old: Read) -> bool:
     if old.statement not in later:
         return True
     between = block[place + 1 : place + later.index(old.statement)]
-    return not any(old.name in _bound_by(node) for s in between for node in ast.walk(s))
+    return not any(old.name in _bound_by(node) for s in between for node in walk(s))
 
 
 def _of_one_branch(tree: ast.Module, edits: Iterable[Edit]) -> bool:
@@ -123,13 +124,16 @@ def _of_one_branch(tree: ast.Module, edits: Iterable[Edit]) -> bool:
 def _copies(tree: ast.Module, edit: Edit) -> Iterator[tuple[str, ast.expr]]:
     """The variables that an edit computes, or uses something computed for: each with its value."""
     if isinstance(edit, InsertStatement):
-        for node in ast.walk(ast.parse(edit.code)):
+        for node in walk(ast.parse(edit.code)):
             if isinstance(node, ast.Assign):
                 for target, value in _pairs(node):
                     if target not in _dotted_names(value):
                         yield target, value
     elif isinstance(edit, ReplaceExpression):
-        replaced = next((n for n in _expressions(tree) if Span.of(n) == edit.span), None)
+        around = _statement_at(tree, edit.span) or tree
+        replaced = next(
+            (n for n in walk(around) if isinstance(n, ast.expr) and Span.of(n) == edit.span), None
+        )
         if isinstance(replaced, (ast.Name, ast.Attribute)):
             value = ast.parse(f"({edit.code})", mode="eval").body
             if ast.unparse(replaced) not in _dotted_names(value):
@@ -165,11 +169,7 @@ def _undetached(value: ast.expr) -> str:
 
 def _dotted_names(node: ast.AST) -> set[str]:
     """The variables and attributes that an expression reads."""
-    return {ast.unparse(n) for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute))}
-
-
-def _expressions(tree: ast.Module) -> Iterator[ast.expr]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.expr))
+    return {ast.unparse(n) for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute))}
 
 
 def _statement_at(tree: ast.Module, place: Span) -> ast.stmt | None:
@@ -181,8 +181,8 @@ def _statement_at(tree: ast.Module, place: Span) -> ast.stmt | None:
         if inner is None:
             return found
         found = inner
-        block = [s for s in ast.iter_child_nodes(inner) if isinstance(s, ast.stmt)]
-        for part in ast.iter_child_nodes(inner):
+        block = [s for s in children(inner) if isinstance(s, ast.stmt)]
+        for part in children(inner):
             if isinstance(part, (ast.ExceptHandler, ast.match_case)):
                 block += part.body
     return found
@@ -203,7 +203,7 @@ def _names_in(tree: ast.Module, edits: Iterable[Edit]) -> set[str]:
 
 
 def _identifiers(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 class ReachingDefinitions:
@@ -223,10 +223,12 @@ class ReachingDefinitions:
         """What is in force when a statement begins."""
         self.behind: dict[ast.stmt, Reaching] = {}
         """What is in force when it is over, where it lets go on."""
-        self._at_top = {name for name in self.names if _binds(tree, name)}
+        nodes = walk(tree)
+        declared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+        self._at_top = self.names & (_locals(tree) | declared)
         self.starred = any(
             isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
-            for node in ast.walk(tree)
+            for node in nodes
         )
         waiting: list[tuple[Scope, str, frozenset[str]]] = [(tree, "", frozenset())]
         while waiting:
@@ -244,21 +246,12 @@ class ReachingDefinitions:
         )
 
 
-def _binds(scope: Scope, name: str) -> bool:
-    """Whether anything in a scope binds a variable, in functions that declare it global included."""
-    if not isinstance(scope, ast.Module):
-        return name in _locals(scope)
-    return name in _locals(scope) or any(
-        isinstance(node, (ast.Global,)) and name in node.names for node in ast.walk(scope)
-    )
-
-
 def _locals(scope: Scope) -> set[str]:
     """The variables that a scope binds for itself."""
     found: set[str] = set()
     foreign: set[str] = set()
     if not isinstance(scope, ast.Module):
-        found |= {a.arg for a in ast.walk(scope.args) if isinstance(a, ast.arg)}
+        found |= {a.arg for a in walk(scope.args) if isinstance(a, ast.arg)}
     for node in _within(scope):
         found |= _bound_by(node)
         if isinstance(node, (ast.Global, ast.Nonlocal)):
@@ -277,9 +270,9 @@ def _within(scope: ast.AST) -> Iterator[ast.AST]:
         elif isinstance(node, ast.ClassDef):
             work += [*node.decorator_list, *node.bases]
         elif isinstance(node, COMPREHENSIONS):
-            work += [n for n in ast.walk(node) if isinstance(n, ast.NamedExpr)]
+            work += [n for n in walk(node) if isinstance(n, ast.NamedExpr)]
         elif not isinstance(node, ast.Lambda):
-            work += ast.iter_child_nodes(node)
+            work += children(node)
 
 
 def _bound_by(node: ast.AST) -> set[str]:
@@ -326,7 +319,7 @@ class _Walk:
             name: frozenset({ELSEWHERE if anything or "." in name else None}) for name in flow.names
         }
         if not isinstance(scope, ast.Module):
-            given = {a.arg for a in ast.walk(scope.args) if isinstance(a, ast.arg)}
+            given = {a.arg for a in walk(scope.args) if isinstance(a, ast.arg)}
             start |= {name: frozenset({ELSEWHERE}) for name in given & flow.names}
         self.block(scope.body, start)
 
@@ -398,7 +391,7 @@ class _Walk:
                 return self.binds(_bound_by(node), node, state)
             case ast.Assert():
                 return self.read(node.test, state)
-        for part in ast.iter_child_nodes(node):
+        for part in children(node):
             if isinstance(part, ast.expr):
                 state = self.read(part, state)
         return state
@@ -476,7 +469,7 @@ class _Walk:
         after: Reaching | None = None
         everything = False
         for case in node.cases:
-            bound = {name for part in ast.walk(case.pattern) for name in _bound_by(part)}
+            bound = {name for part in walk(case.pattern) for name in _bound_by(part)}
             inside = self.binds(bound, node, state)
             inside = self.read(case.guard, inside) if case.guard is not None else inside
             after = _join(after, self.inside(case, case.body, inside))
@@ -508,7 +501,7 @@ class _Walk:
                 )
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 return self.comprehension(node, state, doubtful)
-        return self.parts(list(ast.iter_child_nodes(node)), state, doubtful)
+        return self.parts(children(node), state, doubtful)
 
     def parts(self, parts: Sequence[ast.AST], state: Reaching, doubtful: bool, sure: int = -1) -> Reaching:
         for number, part in enumerate(parts):
@@ -522,7 +515,7 @@ class _Walk:
         doubtful: bool,
     ) -> Reaching:
         state = self.read(node.generators[0].iter, state, doubtful)
-        bound = {name for g in node.generators for n in ast.walk(g.target) for name in _bound_by(n)}
+        bound = {name for g in node.generators for n in walk(g.target) for name in _bound_by(n)}
         hidden = {**state, **dict.fromkeys(bound & state.keys(), frozenset({ELSEWHERE}))}
         for generator in node.generators:
             for part in (*generator.ifs, *([generator.iter] if generator is not node.generators[0] else ())):
@@ -553,7 +546,7 @@ class _Walk:
         """What is in force after an assignment to some targets."""
         bound: set[str] = set()
         for target in targets:
-            for part in ast.walk(target):
+            for part in walk(target):
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
                     state = self.name(part.id, state, False)
                 elif isinstance(part, ast.Name):
@@ -585,7 +578,7 @@ def _definitions(nodes: Iterable[ast.AST], names: Collection[str]) -> dict[str, 
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor)):
             for target in targets:
-                for part in ast.walk(target) if target is not None else ():
+                for part in walk(target) if target is not None else ():
                     if isinstance(part, ast.Name) and part.id in names:
                         found.setdefault(part.id, set()).add(node)
         else:
