@@ -144,6 +144,23 @@ for _ in range(8):
     shelf = shelf.clone()
     shelf[taken] = F.normalize(shelf[taken] + read, dim=1)
 """
+RETITLED = """
+class Titled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.title = nn.Linear(4, 6), nn.Linear(6, 9)
+    def forward(self, x):
+        return self.title(torch.tanh(self.body(x)))
+net = Titled()
+opt = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+net.title = nn.Linear(6, 3)
+for _ in range(8):
+    seen = torch.randn(5, 4)
+    error = F.cross_entropy(net(seen), seen[:, :3].argmax(1))
+    opt.zero_grad()
+    error.backward()
+    opt.step()
+"""
 LEVELLED = """
 class Levelled(nn.Module):
     def __init__(self):
@@ -177,6 +194,10 @@ RIGHT: dict[str, tuple[str, Edits]] = {
     "state begun anew": (TIDE, (("    seen, error", "    level = torch.zeros(3, 5)\n    seen, error"),)),
     "a mistake behind another": (FORGER, (CLEARED, CUT)),
     "features that are kept as constants": (SHELF, (("(shelf[taken] + read,", "(shelf[taken] + read.detach(),"),)),
+    "a layer that is added to what the optimizer owns": (
+        RETITLED,
+        (("nn.Linear(6, 3)\n", "nn.Linear(6, 3)\nopt.add_param_group({'params': net.title.parameters()})\n"),),
+    ),
     "a statistic that goes on as a constant": (LEVELLED, (("0.7 * self.level +", "0.7 * self.level.detach() +"),)),
     "buffers that are emptied": (GAMES, (("    opt.step()\n", "    opt.step()\n    chosen, paid = [], []\n"),)),
     "an advantage from before the epochs": (
@@ -208,6 +229,10 @@ WRONG: dict[str, tuple[str, Edits]] = {
     "features that are not kept any more": (
         SHELF,
         (("    shelf = shelf.clone()\n    shelf[taken] = F.normalize(shelf[taken] + read, dim=1)\n", ""),),
+    ),
+    "a layer that is added without its bias": (
+        RETITLED,
+        (("nn.Linear(6, 3)\n", "nn.Linear(6, 3)\nopt.add_param_group({'params': [net.title.weight]})\n"),),
     ),
     "the mistake that hid another": (FORGER, (CUT,)),
     "an advantage that is computed again": (
