@@ -245,12 +245,13 @@ def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
     return found
 
 
-def step(run: Run, optimizer: Optimizer, node: ast.AST, scaler: Value | None = None) -> None:
+def step(run: Run, optimizer: Optimizer, node: ast.AST, scaler: Value | None = None) -> Step:
     """``optimizer.step()``, or ``scaler.step(optimizer)``."""
     event = Step(run.site_in_file(node), run.loops, run.next_serial(), optimizer.state, scaler=scaler)
     event.calls = tuple(site for site, _ in run.stack)
     run.events.append(event)
     run_step(event)
+    return event
 
 
 def zero_grad(

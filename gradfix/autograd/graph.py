@@ -370,6 +370,8 @@ class Step(Event):
     """Something unknown may have touched the gradients."""
     scaler: object = None
     """The ``GradScaler`` through which it is made."""
+    through: object = None
+    """The framework's object whose own form of ``step`` it is."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -823,13 +823,28 @@ class Scaler(Value):
 class Preparer(Unknown):
     """What prepares networks and optimizers for training, and differentiates: ``Accelerator``, ``Fabric``."""
 
-    __slots__ = ("prepared", "written")
+    __slots__ = ("prepared", "waits")
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, waits: bool = True) -> None:
         super().__init__(label)
-        self.prepared: list[Value] = []
-        self.written: ast.expr | None = None
-        """How it is written where it prepares something."""
+        self.waits = waits
+        """Whether it lets optimizers wait for the last of several batches."""
+        self.prepared: list[tuple[Value, ast.expr, ast.AST]] = []
+        """What it has prepared, how that was written, and the call that did so."""
+
+
+class Engine(Preparer):
+    """DeepSpeed's engine around a network and an optimizer."""
+
+    __slots__ = ("network", "own")
+
+    def __init__(self, network: Value, optimizer: Optimizer, made: ast.AST) -> None:
+        super().__init__("engine")
+        self.network = network
+        self.own = optimizer
+        """Its optimizer."""
+        written = ast.Name("model", ast.Load())
+        self.prepared = [(network, written, made), (optimizer, written, made)]
 
 
 class Array(Unknown):

@@ -113,7 +113,7 @@ PAIRS: dict[str, tuple[Callable[..., str], str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_a_mistake_is_found_in_the_loop_of_a_framework(name: str, options: Options) -> None:
+def test_a_mistake_is_pastin_the_loop_of_a_framework(name: str, options: Options) -> None:
     made, code, wrong, _ = PAIRS[name]
     assert [one.code for one in findings(made(wrong), options)] == [code]
 
@@ -210,10 +210,51 @@ def test_a_backward_past_the_framework_goes_through_it(
     (found,) = (
         one
         for one in driver.check_text("script.py", data, options).findings
-        if one.finding.code == "bypassed-backward"
+        if one.finding.code == "bypassed-wrapper"
     )
     assert found.fixed_text == data.decode().replace(wrong, right)
-    assert "bypassed-backward" not in [one.code for one in findings(text.replace("BACKWARD", right), options)]
+    assert "bypassed-wrapper" not in [one.code for one in findings(text.replace("BACKWARD", right), options)]
+
+
+DEEPSPEED = """
+import deepspeed
+
+def main(net, loader, config):
+    engine, optimizer, _, _ = deepspeed.initialize(None, net, None, net.parameters(), config=config)
+    for x, y in loader:
+        loss = F.mse_loss(engine(x), y)
+        BACKWARD
+        STEP
+"""
+
+
+@pytest.mark.parametrize(
+    ("backward", "step", "fixed"),
+    [
+        ("loss.backward()", "engine.step()", "engine.backward(loss)"),
+        ("engine.backward(loss)", "optimizer.step()", "engine.step()"),
+    ],
+)
+def test_what_an_engine_trains_is_trained_by_the_engine(
+    backward: str, step: str, fixed: str, options: Options
+) -> None:
+    def written(backward: str, step: str) -> str:
+        return HEAD + DEEPSPEED.replace("BACKWARD", backward).replace("STEP", step)
+
+    right = written("engine.backward(loss)", "engine.step()")
+    found = driver.check_text("script.py", written(backward, step).encode(), options).findings
+    (past,) = (one for one in found if one.finding.code == "bypassed-wrapper")
+    assert past.fixed_text == right and fixed in right
+    assert not driver.check_text("script.py", right.encode(), options).findings
+
+
+def test_a_prepared_network_is_called_by_its_new_name(options: Options) -> None:
+    right = HEAD + PREPARED.replace("net, optimizer, loader =", "model, optimizer, loader =").replace(
+        "BACKWARD", "accelerator.backward(loss)"
+    ).replace("accumulate(net)", "accumulate(model)").replace("net(x)", "model(x)")
+    found = driver.check_text("script.py", right.replace("model(x)", "net(x)").encode(), options).findings
+    assert [(one.finding.code, one.fixed_text) for one in found] == [("bypassed-wrapper", right)]
+    assert not driver.check_text("script.py", right.encode(), options).findings
 
 
 def test_what_an_accelerator_has_not_prepared_is_differentiated_as_ever(options: Options) -> None:
