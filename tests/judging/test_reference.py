@@ -144,6 +144,30 @@ for _ in range(8):
     shelf = shelf.clone()
     shelf[taken] = F.normalize(shelf[taken] + read, dim=1)
 """
+WINDOWS = """
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for turn in range(60):
+    seen = torch.randn(4, 3)
+    opt.zero_grad()
+    error = F.mse_loss(net(seen)[:, 0], seen.sum(1)) / 4
+    error.backward()
+    if turn % 4 == 3:
+        opt.step()
+"""
+GATHERED = """
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+errors = []
+for turn in range(60):
+    seen = torch.randn(4, 3)
+    errors.append(F.mse_loss(net(seen)[:, 0], seen.sum(1)))
+    if turn % 4 == 3:
+        opt.zero_grad()
+        torch.stack(errors).mean().backward()
+        opt.step()
+        errors = []
+"""
 RETITLED = """
 class Titled(nn.Module):
     def __init__(self):
@@ -194,6 +218,7 @@ RIGHT: dict[str, tuple[str, Edits]] = {
     "state begun anew": (TIDE, (("    seen, error", "    level = torch.zeros(3, 5)\n    seen, error"),)),
     "a mistake behind another": (FORGER, (CLEARED, CUT)),
     "features that are kept as constants": (SHELF, (("(shelf[taken] + read,", "(shelf[taken] + read.detach(),"),)),
+    "one backward for a window, where there were four": (WINDOWS, ((WINDOWS, GATHERED),)),
     "a layer that is added to what the optimizer owns": (
         RETITLED,
         (("nn.Linear(6, 3)\n", "nn.Linear(6, 3)\nopt.add_param_group({'params': net.title.parameters()})\n"),),
@@ -229,6 +254,10 @@ WRONG: dict[str, tuple[str, Edits]] = {
     "features that are not kept any more": (
         SHELF,
         (("    shelf = shelf.clone()\n    shelf[taken] = F.normalize(shelf[taken] + read, dim=1)\n", ""),),
+    ),
+    "one backward for a window, of its last batch": (
+        WINDOWS,
+        ((WINDOWS, GATHERED.replace("torch.stack(errors).mean()", "errors[-1]")),),
     ),
     "a layer that is added without its bias": (
         RETITLED,
