@@ -81,8 +81,8 @@ def clearing_statement(program: Program, backward: Backward, step: Step) -> ast.
 
 
 def counted_by_a_framework(program: Program, event: Event) -> bool:
-    """Whether a step or a clearing stands within ``with accelerator.accumulate(net):``, where most of its calls
-    do nothing.
+    """Whether a step or a clearing stands within ``with accelerator.accumulate(net):``: most of its calls do
+    nothing.
 
     Whatever else may be called so, gradients may be cleared behind a step.
     """

@@ -160,8 +160,9 @@ class ThrownIterations:
 
     def doubtful(self, program: Program) -> bool:
         """Whether another run may show that a step is to consume several iterations."""
-        waiting = self.lost_by_framework(program) or self._waiting(program) is not None
-        return not self.others and (waiting if self.steps else self.unused)
+        if self.others or not self.steps:
+            return self.unused and not self.others
+        return self.lost_by_framework(program) or self._waiting(program) is not None
 
     def awaited(self, program: Program) -> Step | None:
         """The step that is to consume several iterations, and gets one of them."""
