@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Effect, Finding
 from gradfix.core.coverage import Coverage
-from gradfix.pipeline import asking, choosing, writing
+from gradfix.pipeline import asking, choosing, proof_times, writing
 from gradfix.pipeline.analysis import (
     Analysis,
     analyse,
@@ -36,6 +37,7 @@ from gradfix.pipeline.choosing import choose_fix, choose_fixes, is_allowed, reso
 from gradfix.pipeline.mended import Tally
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions, prepare
 from gradfix.pipeline.placing import placed
+from gradfix.pipeline.proof_times import ProofTimes
 from gradfix.pipeline.proving import Candidate, FixKey, prove, servers_kept, time_budget, with_environments
 from gradfix.pipeline.results import (
     Attempt,
@@ -375,10 +377,21 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     chosen = {file.path: one for file, one in zip(repairable, equipped)}
     if options.interactive is not None:
         return _plan_interactively(loading, with_content, chosen, options)
+    times = proof_times.opened(paths) if options.verify and options.cached else ProofTimes(None)
+    if options.time_limit is not None:
+        with_content.sort(key=lambda one: times.order(one[0].path, one[0].data, one[1]))
+
+    def planned(one: tuple[_Loaded, FileReport]) -> FilePlan:
+        file, report = one
+        begun = time.monotonic()
+        made = _plan_file(file, report, chosen.get(file.path, file.options))
+        times.keep(made, time.monotonic() - begun)
+        return made
+
     with servers_kept() if options.verify and fixable else nullcontext():
         progress.of(len(with_content))
         files = for_each(
-            lambda one: _plan_file(*one, chosen.get(one[0].path, one[0].options)),
+            planned,
             with_content,
             lambda one: FilePlan(
                 one[0].path, one[0].data, one[0].data, one[1].text, problems=_lost(one[0]).problems
@@ -386,7 +399,9 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
             done=progress.one_more,
             worth=WORTH_SERVERS if options.verify and fixable >= WORTH_SERVERS else WORTH_PROCESSES,
         )
-    return Plan(tuple(files), loading.problems, loading.checked, loading.empty)
+    places = {file.path: place for place, file in enumerate(loading.files)}
+    in_order = sorted(files, key=lambda file: places[file.path])
+    return Plan(tuple(in_order), loading.problems, loading.checked, loading.empty)
 
 
 def _plan_interactively(
@@ -512,14 +527,17 @@ def _apply_in_turn(
     applied: list[Attempt] = []
     refuted: dict[FixKey, Attempt] = {}
     tried: set[FixKey] = set()
+    late: set[tuple[str, str, int]] = set()
+    """The findings of which one fix was not proved in time: then none is."""
     number = 0
     advanced = False
     while True:
         if talk is not None and talk.over:
             return analysis, (*applied, *refuted.values())
-        candidate = next((found for found in _candidates(analysis, options) if found.key not in tried), None)
+        candidates = (one for one in _candidates(analysis, options) if one.key[:3] not in late)
+        candidate = next((found for found in candidates if found.key not in tried), None)
         if candidate is None:
-            if not advanced:
+            if not advanced or options.is_out_of_time:
                 return analysis, (*applied, *refuted.values())
             # What did not do before may do for the text as it is now: of two mistakes that raise,
             # only the fix for the one that raises first can be proved while both are there.
@@ -541,6 +559,10 @@ def _apply_in_turn(
             candidate, after = answer
         with nullcontext() if talk is None else _time_budget(options):
             attempt = prove(analysis, candidate, after, options)
+        if attempt.out_of_time and candidate.key in refuted:
+            continue  # What running it has shown before still counts.
+        if attempt.out_of_time and not attempt.applied:
+            late.add(candidate.key[:3])
         attempt = attempt._replace(
             also=tally.also(analysis, candidate.finding, after),
             asked_for=tally.counts(candidate.finding),

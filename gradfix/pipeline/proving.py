@@ -46,13 +46,18 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
     attempt = Attempt(candidate.finding, fix, before.source.text, text, Outcome.UNVERIFIED)
     if not options.verify:
         return attempt
+    if options.is_out_of_time:
+        return _out_of_time(attempt, options, "not reached")
     try:
         evidence = _evidence(before, after, fix, options)
-        if evidence.outcome == "not run" and options.step_alone is not StepsAlone.LEFT:
+        tries_alone = options.step_alone is not StepsAlone.LEFT and not options.is_out_of_time
+        if evidence.outcome == "not run" and tries_alone:
             evidence = _alone(before, after, candidate.finding, fix, evidence, options)
     except Exception as error:
         reason = problem_of(before.source.path, "verification", error).message
         return attempt._replace(reason=reason, withheld=not options.unproved)
+    if options.is_out_of_time:
+        return _out_of_time(attempt, options, "begun, and not finished", begun=True)
     outcomes = {one.value: one for one in Outcome}
     outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
     is_unproved = outcome is Outcome.UNVERIFIED or (
@@ -60,6 +65,19 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
     )
     withheld = not options.unproved and is_unproved
     return attempt._replace(outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
+
+
+def _out_of_time(attempt: Attempt, options: Options, how_far: str, *, begun: bool = False) -> Attempt:
+    """``attempt``, as the user's limit of time has left it.
+
+    Of a proof that was under way nothing counts: its last runs may have been ended before they were over.
+    """
+    from gradfix.verify.evidence import Evidence
+
+    assert options.time_limit is not None
+    reason = f"{how_far} within the {options.time_limit.seconds:g} s of --seconds"
+    evidence = Evidence("not run", reason) if begun else None
+    return attempt._replace(reason=reason, evidence=evidence, withheld=not options.unproved, out_of_time=True)
 
 
 def complete(fix: Fix, before: Analysis, after: Analysis) -> Fix:
@@ -243,7 +261,9 @@ def time_budget(options: Options) -> AbstractContextManager[None]:
     from gradfix.verify.runner import budget
 
     seconds = max(PER_FILE, RUNS_PER_FILE * limits_of(options).seconds)
-    return budget(seconds if options.step_alone is StepsAlone.LEFT else ALONE * seconds)
+    if options.step_alone is not StepsAlone.LEFT:
+        seconds *= ALONE
+    return budget(seconds if options.time_limit is None else min(seconds, options.time_limit.left))
 
 
 ALONE = 3
