@@ -537,7 +537,7 @@ def _apply_in_turn(
         candidates = (one for one in _candidates(analysis, options) if one.key[:3] not in late)
         candidate = next((found for found in candidates if found.key not in tried), None)
         if candidate is None:
-            if not advanced or options.is_out_of_time:
+            if not advanced:
                 return analysis, (*applied, *refuted.values())
             # What did not do before may do for the text as it is now: of two mistakes that raise,
             # only the fix for the one that raises first can be proved while both are there.

@@ -1,8 +1,8 @@
 """How long the proofs of each file took the last time, by which those of many files are put in order.
 
 Where there is not time for all, those come first that held the last time, then those that have not been made
-yet, the cheap ones first; what could not be proved is tried again at last. No verdict is taken from here: a run depends on data, packages and the machine, so
-each proof is made again.
+yet, the cheap ones first; what could not be proved is tried again at last. No verdict is taken from here: a
+run depends on data, packages and the machine, so each proof is made again.
 """
 
 from __future__ import annotations
