@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from gradfix.pipeline.options import Options, StepsAlone, configured_in, keep_wi
 from gradfix.pipeline.results import Attempt, Outcome
 from gradfix.project import configuration, source
 from gradfix.project.source import Problem
-from gradfix.system import scratch
+from gradfix.system import files, scratch
 
 if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate, RerunLocation
@@ -128,7 +128,8 @@ def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> 
 
     chosen = command_for(str(path), options)
     evidence = run(chosen)
-    if evidence.outcome != "not run" or chosen != Command(readable=chosen.readable, env=chosen.env):
+    plain = Command(readable=chosen.readable, env=chosen.env, rewritten=chosen.rewritten)
+    if evidence.outcome != "not run" or chosen != plain:
         return evidence
     for script in scripts(os.path.realpath(path))[:THROUGH]:
         through = run(replace(chosen, entry=Path(script.path)))
@@ -201,7 +202,15 @@ def command_for(path: str, options: Options) -> Command:
         cwd=found.cwd or folder,
         readable=tuple(Path(one) for one, decided in read_by_runs(options.settings) if decided.allowed),
         env=settings.env,
+        rewritten=tuple(_rewritten()),
     )
+
+
+def _rewritten() -> Iterator[tuple[str, str]]:
+    """The other files that are to hold another text when this one is written."""
+    for path, data in files.now_rewritten().items():
+        if isinstance(parsed := source.parse(path, data), source.Source):
+            yield path, parsed.text
 
 
 def _configured(path: str, settings: configuration.Settings) -> str | None:

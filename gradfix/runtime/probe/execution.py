@@ -140,6 +140,9 @@ def execute(job: dict[str, Any]) -> None:
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=entry, __builtins__=__builtins__)
     sys.modules["__main__"] = main
+    rewritten = command["rewritten"]
+    for other, text in rewritten.items():
+        imported_as(other, text, [])
     if command["driver"]:
         linecache.cache[entry] = (len(command["driver"]), None, command["driver"].splitlines(True), entry)
         importlib.import_module("..alone", __package__).provide()
@@ -152,7 +155,9 @@ def execute(job: dict[str, Any]) -> None:
         # As ``runpy`` does: the packages around it are imported first.
         main.__spec__ = importlib.util.find_spec(module)
         main.__package__ = module if os.path.basename(entry) == "__main__.py" else module.rpartition(".")[0]
-    if elsewhere:
+    if elsewhere and os.path.realpath(entry) in rewritten:
+        code = compile(rewritten[os.path.realpath(entry)], entry, "exec", dont_inherit=True)
+    elif elsewhere:
         with open(entry, "rb") as file:
             code = compile(file.read(), entry, "exec", dont_inherit=True)
     else:
