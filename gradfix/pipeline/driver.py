@@ -453,8 +453,8 @@ def _one_after_the_other(
             free = (path for path, one in waiting.items() if not one.looks_at & waiting.keys())
             path = next(free, next(iter(waiting)))
             plan, looks_at = waiting.pop(path)
-            if looks_at & contents.keys():
-                with files.rewritten(contents):
+            if others := {one: contents[one] for one in looks_at & contents.keys()}:
+                with files.rewritten(others):
                     imports.forget()
                     plan = plans[plan.path] = again(plan.path)
                 imports.forget()

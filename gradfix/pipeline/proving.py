@@ -58,6 +58,8 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
         return attempt._replace(reason=reason, withheld=not options.unproved)
     if options.is_out_of_time:
         return _out_of_time(attempt, options, "begun, and not finished", begun=True)
+    others = tuple(f"{os.path.relpath(one)} by what it is rewritten to" for one in files.now_rewritten())
+    evidence = replace(evidence, standins=(*evidence.standins, *others))
     outcomes = {one.value: one for one in Outcome}
     outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
     is_unproved = outcome is Outcome.UNVERIFIED or (

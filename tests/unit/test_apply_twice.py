@@ -149,3 +149,5 @@ def test_what_can_be_mended_in_either_of_two_files_is_mended_in_one(project: Pat
     if verify:
         assert texts == {"steps.py": FIXED_STEPS, "train.py": FIXED_SCRIPT}
         assert {attempt.outcome for attempt in made.attempts} == {Outcome.PROVED}
+        told = [one.evidence.standins for one in made.attempts if one.evidence is not None]
+        assert told == [("train.py by what it is rewritten to",), ()]  # In the order of their paths.
