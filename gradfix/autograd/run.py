@@ -367,6 +367,8 @@ class Run:
         """When graphs escaped to unknown code, which could traverse them, and their roots."""
         self.handovers: list[Handover] = []
         """The calls through which something that can be differentiated escaped to code that is not seen."""
+        self.returned_last: ast.Return | None = None
+        """The statement that has returned last."""
         self.returned: list[Node] = []
         """The graphs that are returned to a caller outside the file."""
         self.unrolled: set[ast.AST] = set()

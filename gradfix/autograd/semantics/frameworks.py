@@ -60,7 +60,7 @@ def _manual_backward(run: Run, module: Module, call: Call) -> Value | None:
 
 @method(Module, "optimizers")
 def _optimizers_method(run: Run, module: Module, call: Call) -> Value | None:
-    return _optimizers(run, module, call.site) if _is_of_lightning(module) else None
+    return made_by_configure_optimizers(run, module, call.site) if _is_of_lightning(module) else None
 
 
 @method(Module, "toggle_optimizer")
@@ -87,9 +87,8 @@ def _prepare(run: Run, value: Unknown, call: Call) -> Value | None:
     return prepared(call.args) if not call.discarded else None
 
 
-def _optimizers(run: Run, module: Module, node: ast.AST) -> Value:
+def made_by_configure_optimizers(run: Run, module: Module, node: ast.AST) -> Value:
     """``self.optimizers()``: what ``configure_optimizers()`` made, once, without its schedulers."""
-
     known = run.configured.get(module)
     if known is not None:
         return known
