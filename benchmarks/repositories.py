@@ -83,10 +83,14 @@ def _measured(repository: Path, chosen: argparse.Namespace) -> Row:
         return {"repository": repository.name, "failed": options.message}
     report = driver.check(paths, options)
     checked = time.monotonic()
-    plan = driver.plan(paths, _proving(paths, requested, chosen.seconds))
+    rewrites: list[Row] = []
+    if any(one.finding.fixes for one in report.findings):
+        # The files are looked at once more, and the limit is for proofs.
+        limit = TimeLimit.from_now(chosen.seconds + checked - begun)
+        plan = driver.plan(paths, _proving(paths, requested, limit))
+        rewrites = [_rewrite(tried) for tried in _by_finding(plan)]
+        _write_diffs(repository, plan, chosen.out)
     proved = time.monotonic()
-    rewrites = [_rewrite(tried) for tried in _by_finding(plan)]
-    _write_diffs(repository, plan, chosen.out)
     return {
         "repository": repository.name,
         **_found(report),
@@ -95,11 +99,9 @@ def _measured(repository: Path, chosen: argparse.Namespace) -> Row:
     }
 
 
-def _proving(paths: list[str], requested: RequestedOptions, seconds: float) -> Options:
+def _proving(paths: list[str], requested: RequestedOptions, limit: TimeLimit) -> Options:
     """The options under which rewrites are proved."""
-    limited = replace(
-        requested, step_alone=StepsAlone.WRITTEN, time_limit=TimeLimit.from_now(seconds), verify=True
-    )
+    limited = replace(requested, step_alone=StepsAlone.WRITTEN, time_limit=limit)
     options = driver.prepare(paths, limited)
     assert isinstance(options, Options)
     return options
