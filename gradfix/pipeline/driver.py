@@ -456,15 +456,11 @@ def _plan_interactively(
     options: Options,
 ) -> Plan:
     """The same, written already as far as it was accepted, file after file."""
-    from gradfix.autograd import imports
-
     assert options.interactive is not None
     with servers_kept() if options.verify else nullcontext():
-        plans = []
-        for file, report in with_content:
-            plans.append(_plan_file(file, report, chosen.get(file.path, file.options)))
-            if plans[-1].written:
-                imports.forget()
+        plans = [
+            _plan_file(file, report, chosen.get(file.path, file.options)) for file, report in with_content
+        ]
     return Plan(
         tuple(plans), loading.problems, loading.checked, loading.empty, unkept=options.interactive.unkept
     )

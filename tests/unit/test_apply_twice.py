@@ -151,3 +151,11 @@ def test_what_can_be_mended_in_either_of_two_files_is_mended_in_one(project: Pat
         assert {attempt.outcome for attempt in made.attempts} == {Outcome.PROVED}
         told = [one.evidence.standins for one in made.attempts if one.evidence is not None]
         assert told == [("train.py by what it is rewritten to",), ()]  # In the order of their paths.
+
+
+def test_a_module_that_stays_as_it_is_tells_of_what_is_rewritten(project: Path) -> None:
+    (project / "judging.py").write_text(STEPS)
+    (project / "middle.py").write_text("from judging import fit_step, judge_step\n")
+    (project / "train.py").write_text(SCRIPT.replace("from steps", "from middle"))
+    texts = [file.text for file in applied_in_full(project).files]
+    assert sum(text.count("detach") for text in texts) == 1
