@@ -19,7 +19,7 @@ from gradfix.autograd.arguments import Call, Keywords
 from gradfix.autograd.graph import Leaf, OptimizerState
 from gradfix.autograd.relevance import FunctionDefinition, is_differentiation, walk
 from gradfix.autograd.run import Run
-from gradfix.autograd.semantics.frameworks import made_by_configure_optimizers
+from gradfix.autograd.semantics.frameworks.lightning import made_by_configure_optimizers
 from gradfix.autograd.semantics.functions import call_function, passed
 from gradfix.autograd.values import (
     NONE,
@@ -50,6 +50,8 @@ class ImplicitLoop(NamedTuple):
     """Methods that the framework calls before that for each batch."""
     after: tuple[str, ...] = ()
     """Methods that it calls when it has stepped."""
+    backward: str = ""
+    """What a class that differentiates by itself calls in place of ``loss.backward()``."""
 
 
 LOOPS = (
@@ -59,8 +61,9 @@ LOOPS = (
         manual=frozenset({"automatic_optimization", "manual_backward"}),
         before=("on_train_batch_start",),
         after=("on_before_zero_grad", "on_train_batch_end"),
+        backward="self.manual_backward",
     ),
-    ImplicitLoop("Trainer", "compute_loss", model=0),
+    ImplicitLoop("Trainer", "compute_loss", model=0, backward="self.accelerator.backward"),
 )
 
 
@@ -100,6 +103,14 @@ def loop_of(cls: Class, method: str) -> ImplicitLoop | None:
         if loop.method == method and any(name.endswith(loop.base) for name in cls.outside()):
             return None if _mentions(cls, loop.manual) else loop
     return None
+
+
+def own_backward(cls: Class) -> str:
+    """What a class of a framework calls to differentiate a loss by itself; empty if it does not do so."""
+    for loop in LOOPS:
+        if any(name.endswith(loop.base) for name in cls.outside()):
+            return "" if loop.manual and not _mentions(cls, loop.manual) else loop.backward
+    return ""
 
 
 def _mentions(cls: Class, names: frozenset[str]) -> bool:

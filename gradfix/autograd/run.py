@@ -40,6 +40,7 @@ from gradfix.autograd.values import (
     Instance,
     Module,
     Optimizer,
+    Preparer,
     Sequence,
     Tensor,
     Unknown,
@@ -356,6 +357,8 @@ class Run:
         """Parameters that were frozen and are trainable again."""
         self.optimizers: list[Optimizer] = []
         self.symbols = Symbols(scenario.world, self.optimizers) if scenario.world is not None else None
+        self.preparers: list[Preparer] = []
+        """What frameworks prepare networks with, that is made here."""
         self.external_optimizers: list[OptimizerState] = []
         """External optimizers: passed in by a caller, where no other optimizer is known."""
         self.configured: dict[Module, Value] = {}

@@ -113,7 +113,7 @@ PAIRS: dict[str, tuple[Callable[..., str], str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_a_mistake_is_found_in_the_loop_of_a_framework(name: str, options: Options) -> None:
+def test_a_mistake_is_pastin_the_loop_of_a_framework(name: str, options: Options) -> None:
     made, code, wrong, _ = PAIRS[name]
     assert [one.code for one in findings(made(wrong), options)] == [code]
 
@@ -156,3 +156,107 @@ def test_a_class_of_the_project_is_no_framework(options: Options) -> None:
 def test_it_is_told_how_far_the_step_was_followed(text: str, status: Status, options: Options) -> None:
     (step,) = driver.check_text("script.py", f"{HEAD}{text}".encode(), options).training_steps
     assert step.status is status
+
+
+PREPARED = """
+from accelerate import Accelerator
+
+def main(loader, net):
+    accelerator = Accelerator(gradient_accumulation_steps=2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net, optimizer, loader = accelerator.prepare(net, optimizer, loader)
+    for x, y in loader:
+        with accelerator.accumulate(net):
+            loss = F.mse_loss(net(x), y)
+            BACKWARD
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "right"),
+    [
+        (PREPARED, "loss.backward()", "accelerator.backward(loss)"),
+        (
+            PREPARED.replace("accelerate import Accelerator", "lightning.fabric import Fabric")
+            .replace("Accelerator(gradient_accumulation_steps=2)", "Fabric()")
+            .replace("accelerator.prepare", "accelerator.setup"),
+            "loss.backward(retain_graph=True)",
+            "accelerator.backward(loss, retain_graph=True)",
+        ),
+        (
+            lightning(
+                "optimizer = self.optimizers()\nloss = F.mse_loss(self.head(self.rnn(x)[0]), y)\n"
+                "optimizer.zero_grad()\nBACKWARD\noptimizer.step()\n",
+                more="\nautomatic_optimization = False\n",
+            ),
+            "loss.backward()",
+            "self.manual_backward(loss)",
+        ),
+        (
+            trainer("pass\n").replace("compute_loss", "training_step").replace("pass", "").rstrip()
+            + "\n        loss = self.compute_loss(model, inputs)\n        BACKWARD\n"
+            + "        return loss.detach()\n",
+            "loss.backward()",
+            "self.accelerator.backward(loss)",
+        ),
+    ],
+)
+def test_a_backward_past_the_framework_goes_through_it(
+    text: str, wrong: str, right: str, options: Options
+) -> None:
+    data = f"{HEAD}{text.replace('BACKWARD', wrong)}".encode()
+    (found,) = (
+        one
+        for one in driver.check_text("script.py", data, options).findings
+        if one.finding.code == "bypassed-wrapper"
+    )
+    assert found.fixed_text == data.decode().replace(wrong, right)
+    assert "bypassed-wrapper" not in [one.code for one in findings(text.replace("BACKWARD", right), options)]
+
+
+DEEPSPEED = """
+import deepspeed
+
+def main(net, loader, config):
+    engine, optimizer, _, _ = deepspeed.initialize(None, net, None, net.parameters(), config=config)
+    for x, y in loader:
+        loss = F.mse_loss(engine(x), y)
+        BACKWARD
+        STEP
+"""
+
+
+@pytest.mark.parametrize(
+    ("backward", "step", "fixed"),
+    [
+        ("loss.backward()", "engine.step()", "engine.backward(loss)"),
+        ("engine.backward(loss)", "optimizer.step()", "engine.step()"),
+    ],
+)
+def test_what_an_engine_trains_is_trained_by_the_engine(
+    backward: str, step: str, fixed: str, options: Options
+) -> None:
+    def written(backward: str, step: str) -> str:
+        return HEAD + DEEPSPEED.replace("BACKWARD", backward).replace("STEP", step)
+
+    right = written("engine.backward(loss)", "engine.step()")
+    found = driver.check_text("script.py", written(backward, step).encode(), options).findings
+    (past,) = (one for one in found if one.finding.code == "bypassed-wrapper")
+    assert past.fixed_text == right and fixed in right
+    assert not driver.check_text("script.py", right.encode(), options).findings
+
+
+def test_a_prepared_network_is_called_by_its_new_name(options: Options) -> None:
+    right = HEAD + PREPARED.replace("net, optimizer, loader =", "model, optimizer, loader =").replace(
+        "BACKWARD", "accelerator.backward(loss)"
+    ).replace("accumulate(net)", "accumulate(model)").replace("net(x)", "model(x)")
+    found = driver.check_text("script.py", right.replace("model(x)", "net(x)").encode(), options).findings
+    assert [(one.finding.code, one.fixed_text) for one in found] == [("bypassed-wrapper", right)]
+    assert not driver.check_text("script.py", right.encode(), options).findings
+
+
+def test_what_an_accelerator_has_not_prepared_is_differentiated_as_ever(options: Options) -> None:
+    text = PREPARED.replace("accelerator.prepare(net, optimizer, loader)", "net, optimizer, loader")
+    assert not findings(text.replace("BACKWARD", "loss.backward()"), options)
