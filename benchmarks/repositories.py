@@ -86,7 +86,7 @@ def _measured(repository: Path, chosen: argparse.Namespace) -> Row:
     rewrites: list[Row] = []
     if any(one.finding.fixes for one in report.findings):
         # The files are looked at once more, and the limit is for proofs.
-        limit = TimeLimit.from_now(chosen.seconds + checked - begun)
+        limit = TimeLimit.from_now(round(chosen.seconds + checked - begun))
         plan = driver.plan(paths, _proving(paths, requested, limit))
         rewrites = [_rewrite(tried) for tried in _by_finding(plan)]
         _write_diffs(repository, plan, chosen.out)

@@ -48,6 +48,7 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
         return attempt
     if options.is_out_of_time:
         return _out_of_time(attempt, options, "not reached")
+    evidence: Evidence | None
     try:
         evidence = _evidence(before, after, fix, options)
         tries_alone = options.step_alone is not StepsAlone.LEFT and not options.is_out_of_time
@@ -55,9 +56,12 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
             evidence = _alone(before, after, candidate.finding, fix, evidence, options)
     except Exception as error:
         reason = problem_of(before.source.path, "verification", error).message
-        return attempt._replace(reason=reason, withheld=not options.unproved)
+        attempt = attempt._replace(reason=reason, withheld=not options.unproved)
+        evidence = None
     if options.is_out_of_time:
         return _out_of_time(attempt, options, "begun, and not finished", begun=True)
+    if evidence is None:
+        return attempt
     others = tuple(f"{os.path.relpath(one)} by what it is rewritten to" for one in files.now_rewritten())
     evidence = replace(evidence, standins=(*evidence.standins, *others))
     outcomes = {one.value: one for one in Outcome}

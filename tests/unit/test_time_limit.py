@@ -40,6 +40,8 @@ class Clock:
     def _prove(self, before: driver.Analysis, *_: object) -> Evidence:
         self.now += PROOF
         self.proved.append(before.source.path)
+        if "breaks" in before.source.text:
+            raise IndexError("a run was ended before it had made its optimizers")
         if "never" in before.source.text:
             return Evidence("not run", "a package is missing")
         return Evidence("refuted" if "wrong" in before.source.text else "proved", "")
@@ -142,6 +144,12 @@ def test_what_is_not_reached_is_written_where_unproved_fixes_are(clock: Clock) -
     assert len(clock.proved) == 1
     assert Path("b.py").read_text().startswith("good\ngood\n")
     assert [attempt.out_of_time for attempt in plan.attempts] == [True, True, True]
+
+
+def test_what_fails_for_want_of_time_has_not_failed(clock: Clock) -> None:
+    put(a="bad\nbreaks\n", b="bad\nbreaks\nx\n")
+    failed, late = outcomes(apply(6)).values()
+    assert "verification failed" in failed[0] and "not finished within the 6 s" in late[0]
 
 
 # ---------------------------------------------------------------------------- the order
