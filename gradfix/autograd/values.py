@@ -823,10 +823,12 @@ class Scaler(Value):
 class Preparer(Unknown):
     """What prepares networks and optimizers for training, and differentiates: ``Accelerator``, ``Fabric``."""
 
-    __slots__ = ("prepared",)
+    __slots__ = ("prepared", "waits")
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, waits: bool = True) -> None:
         super().__init__(label)
+        self.waits = waits
+        """Whether it lets optimizers wait for the last of several batches."""
         self.prepared: list[tuple[Value, ast.expr, ast.AST]] = []
         """What it has prepared, how that was written, and the call that did so."""
 

@@ -181,6 +181,13 @@ TRAINING: list[Row] = [
     ("Engine.step", "deepspeed.initialize(model=net)[0].step()", "step; clears"),
     ("Engine.zero_grad", "deepspeed.initialize(model=net)[0].zero_grad()", "clears"),
     ("Engine.train", "r = deepspeed.initialize(model=net)[0].parameters()", "parameters"),
+    ("Preparer.print", "lightning.Fabric().print(loss); r = loss", "tensor with a graph"),
+    (
+        "Preparer.wait_for_everyone",
+        "accelerate.Accelerator().wait_for_everyone(); r = loss",
+        "tensor with a graph",
+    ),
+    ("Preparer.gather", "r = accelerate.Accelerator().gather(loss)", "tensor with a graph"),
     ("Preparer.backward", "lightning.Fabric().backward(loss)", "backward"),
     ("Module.optimizers", "r = lit.optimizers()", "optimizer of 1"),
     (

@@ -481,7 +481,7 @@ def _no_graph(run: Run, value: Unknown, call: Call) -> Value | None:
     return number
 
 
-@method(Unknown, "state_dict", "no_sync", "accumulate")
+@method(Unknown, "state_dict", "no_sync", "no_backward_sync", "accumulate")
 def _of_its_own(run: Run, value: Unknown, call: Call) -> Value:
     return Unknown(call.name)
 

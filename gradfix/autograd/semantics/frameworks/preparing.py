@@ -24,7 +24,8 @@ PREPARING = frozenset(
 @function("lightning.Fabric", "lightning.fabric.Fabric", "lightning.fabric.fabric.Fabric")
 @function("lightning_fabric.Fabric", "lightning.pytorch.Fabric")
 def _preparer(run: Run, call: Call) -> Value:
-    made = Preparer(call.name.rsplit(".", 1)[-1])
+    name = call.name.rsplit(".", 1)[-1]
+    made = Preparer(name, waits=name != "Fabric")
     run.preparers.append(made)
     return made
 
@@ -45,15 +46,32 @@ def _prepare(run: Run, value: Unknown, call: Call) -> Value | None:
         return None
     if isinstance(value, Preparer) and call.name != "unwrap_model":
         value.prepared += [(given, written, call.site) for given, written in call.args]
-    return prepared(call.args, sure=isinstance(value, Preparer))
+    return prepared(call.args, value if isinstance(value, Preparer) else None)
 
 
-def prepared(args: list[Argument], sure: bool = False) -> Value | None:
-    """What preparing these gives; None where that is not ``sure`` and there is no network or optimizer."""
+def prepared(args: list[Argument], preparer: Preparer | None = None) -> Value | None:
+    """What preparing these gives; None where nothing is known to prepare, and no network or optimizer is
+    among them.
+
+    What is not known may let optimizers wait, as an ``Accelerator`` does.
+    """
     values = [value for value, _ in args]
-    if not values or not (sure or any(isinstance(value, (Module, Optimizer)) for value in values)):
+    if not values or not (preparer or any(isinstance(value, (Module, Optimizer)) for value in values)):
         return None
     for value in values:
         if isinstance(value, Optimizer):
-            value.state.wrapped = True
+            value.state.wrapped = preparer is None or preparer.waits
     return values[0] if len(values) == 1 else Sequence("tuple", values)
+
+
+@method(Preparer, "print", "log", "log_dict", "save", "save_state", "save_model", "barrier", "launch")
+@method(Preparer, "wait_for_everyone", "init_trackers", "end_training", "free_memory", "seed_everything")
+def _tell(run: Run, preparer: Preparer, call: Call) -> Value:
+    """What tells, writes or waits, and leaves networks and graphs as they are."""
+    return Unknown(call.name)
+
+
+@method(Preparer, "gather", "gather_for_metrics", "reduce", "pad_across_processes", "all_reduce", "to_device")
+def _collect(run: Run, preparer: Preparer, call: Call) -> Value | None:
+    """What collects from all processes: of one process, what it is given."""
+    return call.args[0][0] if call.args else None
