@@ -63,12 +63,13 @@ DIMENSIONS = tuple(
         r"(?P<more>1)D target tensor expected, multi-target not supported",
     )
 )
+UNLIKE = re.compile(r"must have same number of dimensions: got \d and \d")
 SCALAR = re.compile(
     r"size 1 to a Python scalar|elements cannot be converted to Scalar|only (?:length-1|0-dimensional)"
 )
 """Messages where an array has the place of a number."""
 WHOLE = re.compile(
-    r"scalar types?:? Long|expected scalar type Long|'indices' to have|must be Long|only integer|"
+    r"scalar types?:? Long|target dtype to be Long|expected scalar type Long|'indices' to have|must be Long|only integer|"
     r"not implemented for '(?:Float|Double)'|indices must be integers|arrays used as indices|"
     r"can't be cast to .*Long|cannot be interpreted as an integer|tensors used as indices must be",
     re.I,
@@ -223,6 +224,11 @@ def _sizes(run: context.StandinRun, message: str) -> Iterator[Schema | None]:
                     # All columns but the last ones, which are what is to be learnt.
                     size = wanted + dims[at] - met
                     yield with_entry(run.schema, "sizes", place, [*dims[:at], size, *dims[at + 1 :]])
+        for place in _places(run):
+            dims = run.sizes[place]
+            if len(dims) == 2 and 30 < dims[1] < met and (size := dims[1] + wanted - met) > 0:
+                # Beside something else, of a size that is right.
+                yield with_entry(run.schema, "sizes", place, [dims[0], size])
         pictures = run.sizes.get("pictures")
         if pictures is not None:
             yield _picture_of(run, pictures, met, wanted)
@@ -287,11 +293,20 @@ def _shape(run: context.StandinRun, message: str) -> Schema | None:
 def _dimensions(run: context.StandinRun, message: str) -> Schema | None:
     """The array that was made last, with another number of dimensions."""
     if SCALAR.search(message):
+        count = re.search(r"Tensor with (\d+) elements", message)
+        for place in _places(run):
+            if count is not None and len(run.sizes[place]) > 1 and run.sizes[place][0] == int(count[1]):
+                return with_entry(run.schema, "sizes", place, run.sizes[place][1:])  # One sample, and no batch.
         place = next((one for one in _places(run) if run.sizes[one]), None)
         return with_entry(run.schema, "sizes", place, []) if place is not None else None
     if message in ("tuple index out of range", "axes don't match array") and _places(run):
         dims = run.sizes[_places(run)[0]]
         return with_entry(run.schema, "sizes", _places(run)[0], [*dims, 11]) if len(dims) < 5 else None
+    if UNLIKE.search(message):
+        # What was embedded has one dimension more.
+        for place in _places(run):
+            if value.whole_numbers(run, place) and len(run.sizes[place]) > 1:
+                return with_entry(run.schema, "sizes", place, run.sizes[place][:-1])
     for pattern in DIMENSIONS:
         found = pattern.search(message)
         if found is None:
