@@ -24,7 +24,7 @@ from gradfix.core.span import Span
 from gradfix.pipeline.analysis import Analysis, run_model
 from gradfix.pipeline.placing import spans_of
 from gradfix.project.scanning import scan
-from gradfix.verify.alone import Driver
+from gradfix.verify.alone import Driver, kinds_of
 from gradfix.verify.command import project_root
 
 SIZE = re.compile(
@@ -90,7 +90,7 @@ MADE_UP = {{}}  # What its runs have asked for.
 
 program({name!r})
 '''
-        yield [Driver(f"the program {name}", text.format(name=name), "", (), first, last)]
+        yield [Driver(f"the program {name}", text.format(name=name), "", kinds_of({}), first, last)]
 
 
 PROGRAMS = 2
@@ -192,7 +192,7 @@ module = load({name!r})
         entry.name,
         text,
         assumed,
-        tuple(written.networks.items()),
+        kinds_of(written.networks),
         getattr(node, "lineno", 1),
         getattr(node, "end_lineno", 1),
     )

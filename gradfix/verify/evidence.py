@@ -163,6 +163,10 @@ class StepAlone:
     """The mistakes that were planted into the repair, and that the same runs refute."""
     driver: str
     """The script that calls it, in the first of the worlds."""
+    others: tuple[str, ...] = ()
+    """The scripts that call it in the other worlds."""
+    lines: tuple[int, int] = (1, 1)
+    """Between which lines of the fixed file mistakes are planted."""
 
 
 @dataclass(frozen=True, slots=True)

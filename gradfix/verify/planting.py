@@ -6,7 +6,7 @@ Each calls a helper that the harness gives to the file (``runtime/alone/planted.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 HELPERS = "__planted__"
@@ -66,7 +66,9 @@ def planted(text: str, first: int, last: int) -> Iterator[Planted]:
 def _into_evaluation(tree: ast.Module, text: str, first: int, last: int) -> Iterator[Planted]:
     """``text`` with weights that move where anything is called, and with results that count twice."""
     here = [node for node in ast.walk(tree) if first <= getattr(node, "lineno", 0) <= last]
-    called = [n.func for n in here if isinstance(n, ast.Call) and isinstance(n.func, (ast.Name, ast.Attribute))]
+    called = [
+        n.func for n in here if isinstance(n, ast.Call) and isinstance(n.func, (ast.Name, ast.Attribute))
+    ]
     results = [n.value for n in here if isinstance(n, ast.Return) and n.value is not None]
     if called:
         yield _wrapped(WEIGHTS_MOVED, text, called, "moved")
@@ -74,9 +76,9 @@ def _into_evaluation(tree: ast.Module, text: str, first: int, last: int) -> Iter
         yield _wrapped(RESULT_DOUBLED, text, results, "doubled")
 
 
-def _wrapped(kind: str, text: str, nodes: ast.expr | list[ast.expr], helper: str) -> Planted:
+def _wrapped(kind: str, text: str, nodes: ast.expr | Sequence[ast.expr], helper: str) -> Planted:
     """``text`` with the value of each of some expressions given to a helper."""
-    nodes = nodes if isinstance(nodes, list) else [nodes]
+    nodes = [nodes] if isinstance(nodes, ast.expr) else nodes
     lines = text.encode().splitlines(keepends=True)
     places = [(node.end_lineno or node.lineno, node.end_col_offset or 0, ")") for node in nodes]
     places += [(node.lineno, node.col_offset, f"{HELPERS}.{helper}(") for node in nodes]

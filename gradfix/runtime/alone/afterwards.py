@@ -36,7 +36,7 @@ def afterwards(result: Any, *held: Any) -> None:
         said = [one.double().mean() for one in _tensors(result) if one.numel()]
         factor = 1 + sum((at * one.cos() for at, one in enumerate(said, 2)), torch.zeros(()).double())
     loss = factor.float() * torch.stack([one.float().square().mean() for one in owned]).sum()
-    loss.backward()
+    torch.autograd.backward(loss)
     _optimizers[key].step()
     _optimizers[key].zero_grad()
 

@@ -28,7 +28,9 @@ from .given import Given, handed, has_graph, number, trained
 
 MADE_UP = "__made_up__"
 """The name among the builtins that takes the place of the value of a gap."""
-REPLACED = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.For, ast.With)
+REPLACED = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.For, ast.With, ast.Assert)
+OUTWARDS = 3
+"""How many functions further out a gap may lie, where what fails within has no value."""
 
 
 def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
@@ -147,7 +149,7 @@ def _gap(run: context.StandinRun, error: Exception) -> Schema | None:
         if run.owns(trace.tb_frame):
             found.append((trace.tb_frame, trace.tb_lineno))
         trace = trace.tb_next
-    for frame, line in reversed(found):
+    for outwards, (frame, line) in enumerate(reversed(found[-OUTWARDS:])):
         path = frame.f_code.co_filename
         own = frame.f_locals.get("self")
         if isinstance(own, torch.nn.Module) and frame.f_code.co_name in ("__init__", "forward"):
@@ -155,6 +157,8 @@ def _gap(run: context.StandinRun, error: Exception) -> Schema | None:
         statement = _statement_at(path, line)
         if statement is None or _is_watched(statement, watched):
             continue
+        if outwards and not isinstance(statement, (ast.Assign, ast.Return)):
+            return None  # What it was to do, nothing else does.
         if any(_may_train(frame, node) for node in _parts(statement)):
             return None
         return with_listed(run.schema, "gaps", _key(run, path, statement))
@@ -213,6 +217,8 @@ def _is_chain(node: ast.expr) -> bool:
 def _value(statement: ast.stmt) -> ast.expr | None:
     if isinstance(statement, ast.For):
         return statement.iter
+    if isinstance(statement, ast.Assert):
+        return statement.test
     if isinstance(statement, ast.With):
         return statement.items[0].context_expr
     value: ast.expr | None = getattr(statement, "value", None)
@@ -259,6 +265,9 @@ def filled(run: context.StandinRun, path: str, tree: ast.Module) -> ast.Module:
 
 def _fill(node: ast.stmt) -> None:
     """Let a statement take a value that is made up."""
+    if isinstance(node, ast.Assert):
+        node.test = ast.copy_location(ast.Constant(True), node)
+        return
     if isinstance(node, ast.Expr):
         node.value = ast.copy_location(ast.Constant(None), node)
         return

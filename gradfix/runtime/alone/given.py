@@ -296,11 +296,12 @@ class Given(Value):
             return known
         name = self._place.rpartition(".")[2]
         unused = is_unused(sys._getframe(1))
-        if (CHANGING.search(name) and not _acts(name, args, unused)) or (unused and trained((args, kwargs))):
+        acts = name == "step" and bool(args) and not trained(args) and _is_environment(sys._getframe(1), args)
+        if (CHANGING.search(name) and not acts) or (unused and trained((args, kwargs))):
             context.run().stop(f"{self._place}() may change weights or gradients, and nobody sees how")
         if unused:
             return None
-        if has_graph((args, kwargs)):
+        if has_graph((args, kwargs)) and not acts:
             return self._computed([*tensors(args), *tensors(kwargs)])
         self._calls += 1
         return Given(self._place + "()", (self._number_of, self._calls))
@@ -317,9 +318,9 @@ class Given(Value):
         return torch.stack(parts).sum()
 
 
-def _acts(name: str, args: tuple[Any, ...], unused: bool) -> bool:
-    """Whether a call is a step of an environment: it is given an action, and gives what came of it."""
-    return name == "step" and bool(args) and not unused and not trained(args) and not has_graph(args)
+def _is_environment(frame: types.FrameType, args: tuple[Any, ...]) -> bool:
+    """Whether ``step()`` is one of an environment, which is given an action, and gives what came of it."""
+    return (value.unpacked(frame) or 0) > 2 or not (is_unused(frame) or has_graph(args))
 
 
 TAKING_SIZES = frozenset(

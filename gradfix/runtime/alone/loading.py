@@ -193,9 +193,7 @@ def _is_program(statement: ast.stmt, own: set[str]) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(name, ast.Name) and name.id in own
 
 
-def _execute(
-    statement: ast.stmt, module: types.ModuleType, path: str, only_imports: bool = False
-) -> None:
+def _execute(statement: ast.stmt, module: types.ModuleType, path: str, only_imports: bool = False) -> None:
     """Execute one statement; what it cannot have is absent, and if it fails what it binds is made up.
 
     Args:

@@ -1,4 +1,4 @@
-"""The program of the project, run as a driver: with arguments that are made up, and without what is absent."""
+"""The program of the project, run as a driver: its arguments are made up, and what is absent is left out."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def _argument(action: argparse.Action) -> Any:
         found = number(action.dest)
         return action.type(1) if isinstance(found, Given) else action.type(found)
     words = list(action.choices or _compared(action.dest))
-    words.sort(key=lambda one: "train" not in str(one))
+    about = os.path.splitext(os.path.basename(run.job["path"]))[0].lower()
+    words.sort(key=lambda one: (str(one).lower()[:5] not in about, "train" not in str(one)))
     if len(words) > 1:
         run.words[action.dest] = len(words)
     return words[run.schema.get("words", {}).get(action.dest, 0) % len(words)] if words else action.dest
@@ -83,8 +84,9 @@ def _compared(name: str) -> list[str]:
             if isinstance(node, ast.Compare):
                 both = [node.left, *node.comparators]
                 if any(name == getattr(one, "attr", getattr(one, "id", "")) for one in both):
-                    found.update({w.value: None for w in both if isinstance(w, ast.Constant)})
-    return [one for one in found if isinstance(one, str) and one]
+                    words = [one.value for one in both if isinstance(one, ast.Constant)]
+                    found.update(dict.fromkeys(one for one in words if isinstance(one, str) and one))
+    return list(found)
 
 
 def other_words(run: context.StandinRun) -> Schema | None:

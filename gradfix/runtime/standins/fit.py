@@ -69,7 +69,7 @@ SCALAR = re.compile(
 )
 """Messages where an array has the place of a number."""
 WHOLE = re.compile(
-    r"scalar types?:? Long|target dtype to be Long|expected scalar type Long|'indices' to have|must be Long|only integer|"
+    r"(?:scalar types?:?|target dtype to be|must be) Long|expected scalar type Long|'indices' to have|only integer|"
     r"not implemented for '(?:Float|Double)'|indices must be integers|arrays used as indices|"
     r"can't be cast to .*Long|cannot be interpreted as an integer|tensors used as indices must be",
     re.I,
@@ -201,6 +201,8 @@ def _broadcast(run: context.StandinRun, message: str) -> Schema | None:
     return None
 
 
+SIDE = 512
+"""The side of a picture, at most."""
 APART = 3
 """Columns of an array that are not among those that are met, at most."""
 
@@ -226,9 +228,15 @@ def _sizes(run: context.StandinRun, message: str) -> Iterator[Schema | None]:
                     yield with_entry(run.schema, "sizes", place, [*dims[:at], size, *dims[at + 1 :]])
         for place in _places(run):
             dims = run.sizes[place]
-            if len(dims) == 2 and 30 < dims[1] < met and (size := dims[1] + wanted - met) > 0:
+            if len(dims) > 1 and 30 < dims[1] < met and (size := dims[1] + wanted - met) > 0:
                 # Beside something else, of a size that is right.
-                yield with_entry(run.schema, "sizes", place, [dims[0], size])
+                yield with_entry(run.schema, "sizes", place, [dims[0], size, *dims[2:]])
+        if wanted > met and wanted % met == 0:
+            for place in _places(run):
+                dims = run.sizes[place]
+                if len(dims) == 4 and dims[2] == dims[3] and (side := dims[2] * wanted // met) <= SIDE:
+                    # Pictures of which a network makes smaller ones, by a factor.
+                    yield with_entry(run.schema, "sizes", place, [*dims[:2], side, side])
         pictures = run.sizes.get("pictures")
         if pictures is not None:
             yield _picture_of(run, pictures, met, wanted)
@@ -296,17 +304,20 @@ def _dimensions(run: context.StandinRun, message: str) -> Schema | None:
         count = re.search(r"Tensor with (\d+) elements", message)
         for place in _places(run):
             if count is not None and len(run.sizes[place]) > 1 and run.sizes[place][0] == int(count[1]):
-                return with_entry(run.schema, "sizes", place, run.sizes[place][1:])  # One sample, and no batch.
-        place = next((one for one in _places(run) if run.sizes[one]), None)
-        return with_entry(run.schema, "sizes", place, []) if place is not None else None
+                return with_entry(
+                    run.schema, "sizes", place, run.sizes[place][1:]
+                )  # One sample, and no batch.
+        last = next((one for one in _places(run) if run.sizes[one]), None)
+        return with_entry(run.schema, "sizes", last, []) if last is not None else None
     if message in ("tuple index out of range", "axes don't match array") and _places(run):
         dims = run.sizes[_places(run)[0]]
         return with_entry(run.schema, "sizes", _places(run)[0], [*dims, 11]) if len(dims) < 5 else None
     if UNLIKE.search(message):
-        # What was embedded has one dimension more.
-        for place in _places(run):
-            if value.whole_numbers(run, place) and len(run.sizes[place]) > 1:
-                return with_entry(run.schema, "sizes", place, run.sizes[place][:-1])
+        # What was embedded has one dimension more: labels, most likely what comes second.
+        flat = [place for place in _places(run) if len(run.sizes[place]) == 2]
+        flat.sort(key=lambda place: not (value.whole_numbers(run, place) or place.endswith("[1]")))
+        if flat:
+            return with_entry(run.schema, "sizes", flat[0], run.sizes[flat[0]][:-1])
     for pattern in DIMENSIONS:
         found = pattern.search(message)
         if found is None:

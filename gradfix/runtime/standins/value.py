@@ -332,8 +332,8 @@ def unpacked(frame: types.FrameType, further: int = 0) -> int | None:
 
 
 def names_unpacked(frame: types.FrameType, count: int) -> list[str]:
-    """The variables that a frame, which is about to unpack, puts the parts in; empty where it stores others."""
-    stored = []
+    """The variables into which a frame is about to unpack something; empty for parts that go elsewhere."""
+    stored: list[dis.Instruction] = []
     for one in dis.get_instructions(frame.f_code):
         if one.offset > frame.f_lasti and one.opname != "CACHE" and len(stored) < count:
             stored.append(one)
