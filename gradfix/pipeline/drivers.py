@@ -102,7 +102,7 @@ def _around(tree: ast.Module, spans: Sequence[Span]) -> tuple[int, int]:
     functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     found = [
         min(
-            (one for one in functions if one.lineno <= span.line <= (one.end_lineno or 0)),
+            (one for one in functions if _first_line(one) <= span.line <= (one.end_lineno or 0)),
             key=lambda one: (one.end_lineno or 0) - one.lineno,
             default=None,
         )
@@ -112,6 +112,11 @@ def _around(tree: ast.Module, spans: Sequence[Span]) -> tuple[int, int]:
     if len(inner) < len(found) or not inner:
         return 1, max((node.end_lineno or 1 for node in tree.body), default=1)
     return min(one.lineno for one in inner), max(one.end_lineno or 0 for one in inner)
+
+
+def _first_line(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The line of a function's first decorator, or of its name."""
+    return min([function.lineno, *(one.lineno for one in function.decorator_list)])
 
 
 def _by_entry(
@@ -262,7 +267,7 @@ class _Script:
 
     def holders(self) -> list[str]:
         """The variables that hold networks."""
-        held = [self.made[key] for key in self.made if self.world.roles.get(key) is Role.NETWORK]
+        held = [line.partition(" = network(")[0] for line in self.lines if " = network(" in line]
         of_class = self.entry.cls is not None and not _is_static(self.entry.function)
         return ["module", *(["subject"] if of_class else []), *dict.fromkeys(held)]
 

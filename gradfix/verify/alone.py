@@ -23,8 +23,8 @@ from gradfix.verify.planting import Planted, planted
 from gradfix.verify.trial import Rewrite, Trial
 from gradfix.verify.verification import verified
 
-SCHEMA = json.dumps({"handed": True, "rows": 6})
-"""With what the runs of a driver begin."""
+SCHEMA = json.dumps({"handed": True, "rows": 6, "batch": 6, "alone": True})
+"""With what the runs of a driver begin: little data, and no further processes."""
 PLACES = 2
 """At how many places a kind of mistake is planted, until it is refuted at one."""
 

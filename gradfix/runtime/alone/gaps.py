@@ -69,7 +69,7 @@ _subjects: list[Any] = []
 
 
 def setup(subject: Any) -> None:
-    """Call the methods of an object that set what its entry reads, each once those that it needs have been."""
+    """Call the methods of an object that set what its entry reads, in an order in which they succeed."""
     _subjects.append(subject)
     waiting = [one for one in context.run().schema.get("setup", ()) if hasattr(subject, one)]
     for _ in range(len(waiting) ** 2):

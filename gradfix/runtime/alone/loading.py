@@ -51,7 +51,7 @@ def load(path: str) -> types.ModuleType:
 
 
 def begin(path: str) -> None:
-    """Let the file at an absolute ``path`` be loaded: with the text under test, and without what is absent."""
+    """Let the file at ``path`` be loaded: with the text under test, and without what is absent."""
     run = context.run()
     sys.path[:0] = [one for one in (os.path.dirname(path), os.path.realpath(run.root)) if one not in sys.path]
     _Finder.names.update(run.schema.get("absent", ()))

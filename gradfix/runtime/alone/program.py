@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import re
 import sys
 from typing import Any
 
@@ -65,13 +66,21 @@ def _argument(action: argparse.Action) -> Any:
         found = number(action.dest)
         return action.type(1) if isinstance(found, Given) else action.type(found)
     words = list(action.choices or _compared(action.dest))
+    told = re.findall(r"[\w-]+", action.help or "") if isinstance(action.help, str) else []
+    words = [one for one in told if any(str(word) in one for word in words)] + words
     about = os.path.splitext(os.path.basename(run.job["path"]))[0].lower()
-    words.sort(key=lambda one: (str(one).lower()[:5] not in about, "train" not in str(one)))
+    words.sort(key=lambda one: (not _shares(str(one).lower(), about), "train" not in str(one)))
     if len(words) > 1:
         run.words[action.dest] = len(words)
     return words[run.schema.get("words", {}).get(action.dest, 0) % len(words)] if words else action.dest
 
 
+def _shares(word: str, name: str) -> bool:
+    """Whether some letters of a word stand in a name as well."""
+    return any(word[at : at + SHARED] in name for at in range(len(word) - SHARED + 1))
+
+
+SHARED = 5
 _texts: list[str] = []
 """The script's own."""
 

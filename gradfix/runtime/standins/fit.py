@@ -69,7 +69,8 @@ SCALAR = re.compile(
 )
 """Messages where an array has the place of a number."""
 WHOLE = re.compile(
-    r"(?:scalar types?:?|target dtype to be|must be) Long|expected scalar type Long|'indices' to have|only integer|"
+    r"(?:scalar types?:?|target dtype to be|must be) Long|expected scalar type Long|"
+    r"'indices' to have|only integer|"
     r"not implemented for '(?:Float|Double)'|indices must be integers|arrays used as indices|"
     r"can't be cast to .*Long|cannot be interpreted as an integer|tensors used as indices must be",
     re.I,
@@ -86,7 +87,7 @@ HEADER = re.compile(
     r"could not convert string (?:to float|'\w*column_0).*column_|invalid literal.*column_|column_0"
 )
 LARGER = re.compile(
-    r"Output size is too small|Kernel size can't be greater|must be smaller|[Cc]rop size|[Pp]adding size"
+    r"Expected more than 1 (?:spatial element|value per channel)|Output size is too small|Kernel size can't be greater|must be smaller|[Cc]rop size|[Pp]adding size"
 )
 SIDES = (64, 28, 32, 128, 224, 256, 84, 96, 299)
 """Sides of pictures, in the order in which they are tried."""
@@ -133,6 +134,7 @@ def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
         _dimensions(run, message),
         _type(run, message),
         _pictures(run, message),
+        _wider(run, message),
     ):
         if found is not None:
             return found
@@ -357,6 +359,17 @@ def _pictures(run: context.StandinRun, message: str) -> Schema | None:
     now = run.sizes["pictures"][0]
     following = SIDES[SIDES.index(now) + 1 :] if now in SIDES else ()
     return with_entry(run.schema, "pictures", "side", following[0]) if following else None
+
+
+def _wider(run: context.StandinRun, message: str) -> Schema | None:
+    """Arrays that are pictures with sides that are twice as long."""
+    if not LARGER.search(message):
+        return None
+    for place in _places(run):
+        dims = run.sizes[place]
+        if len(dims) == 4 and dims[2] == dims[3] and 2 * dims[2] <= SIDE:
+            return with_entry(run.schema, "sizes", place, [*dims[:2], 2 * dims[2], 2 * dims[3]])
+    return None
 
 
 BATCHES = (8, 2)
