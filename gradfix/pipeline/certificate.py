@@ -211,6 +211,7 @@ def _alone(content: Any) -> StepAlone | None:
         _text(held["why"]),
         refuted=(),
         driver=_text(held["driver"]),
+        callers=tuple((int(a), int(b)) for a, b in held.get("callers", ())),
         lines=(first, last),
         **lists,
     )

@@ -200,7 +200,22 @@ module = load({name!r})
         kinds_of(written.networks),
         getattr(node, "lineno", 1),
         getattr(node, "end_lineno", 1),
+        tuple(_callers(after.source.tree, entry)),
     )
+
+
+def _callers(tree: ast.Module, entry: Entry) -> Iterator[tuple[int, int]]:
+    """The lines of the functions, and of what else is at the top, that call an entry."""
+    name = entry.function.name
+    for node in [
+        *tree.body,
+        *(one for cls in tree.body if isinstance(cls, ast.ClassDef) for one in cls.body),
+    ]:
+        if isinstance(node, ast.ClassDef) or getattr(node, "name", "") == name:
+            continue
+        called = (one.func for one in ast.walk(node) if isinstance(one, ast.Call))
+        if any(name == _last(func) for func in called):
+            yield node.lineno, node.end_lineno or node.lineno
 
 
 def _assumed(world: World) -> str:

@@ -42,6 +42,8 @@ class Driver:
     first: int
     last: int
     """The lines of the entry in the fixed text."""
+    callers: tuple[tuple[int, int], ...] = ()
+    """The lines there of what calls it, which is not run."""
 
 
 def kinds_of(networks: Mapping[str, str]) -> tuple[str, ...]:
@@ -77,7 +79,7 @@ class Harness:
         entry = self.rewrite.path.absolute().parent / "step_alone.py"
         trials = [
             Trial(
-                replace(self.rewrite, after=after),
+                replace(self.rewrite, after=after, apart=driver.callers),
                 replace(self.command, args=(kind,), module=None, entry=entry, driver=driver.text),
                 seeds,
                 self.limits,
@@ -115,7 +117,7 @@ def verify_alone(
     texts = [_kept(driver, trial.schema) for driver in drivers]
     worlds = tuple(driver.world for driver in drivers)
     lines = (first.first, first.last)
-    alone = StepAlone(first.entry, why, worlds, kinds, (), texts[0], tuple(texts[1:]), lines)
+    alone = StepAlone(first.entry, why, worlds, kinds, (), texts[0], tuple(texts[1:]), first.callers, lines)
     evidence = replace(evidence, alone=alone)
     if evidence.outcome != "proved":
         return evidence
@@ -195,7 +197,7 @@ def drivers_again(alone: StepAlone) -> tuple[list[Driver], str]:
     """The drivers of a step that was run alone, and what their runs begin with."""
     texts = (alone.driver, *alone.others)
     drivers = [
-        Driver(alone.entry, text, world, alone.networks, *alone.lines)
+        Driver(alone.entry, text, world, alone.networks, *alone.lines, alone.callers)
         for text, world in zip(texts, alone.worlds, strict=True)
     ]
     made_up = MADE_UP.search(alone.driver)

@@ -165,6 +165,8 @@ class StepAlone:
     """The script that calls it, in the first of the worlds."""
     others: tuple[str, ...] = ()
     """The scripts that call it in the other worlds."""
+    callers: tuple[tuple[int, int], ...] = ()
+    """Between which lines of the fixed file it is called, which is not run."""
     lines: tuple[int, int] = (1, 1)
     """Between which lines of the fixed file mistakes are planted."""
 

@@ -8,6 +8,7 @@ A driver calls one function or class of a file whose program cannot run, with wh
 `networks`   networks whose source nobody sees, in several kinds, and optimizers over them
 `program`    a script of the project, whose arguments are made up
 `afterwards` a step that shows what an evaluation has returned and left behind
+`bygone`     interfaces that Python, numpy and torch no longer have
 `gaps`       what failures tell is lacking: modules, statements that fail, methods that prepare others
 `by_hand`    the same driver, outside of gradfix
 ===========  ===========================================================================================

@@ -16,12 +16,18 @@ import torch
 from ..standins import context
 from .given import Given
 
+_trained: list[Any] = [(0, 0)]
+"""How many steps and backward calls there had been after the last call."""
 _optimizers: dict[tuple[int, ...], torch.optim.Optimizer] = {}
 
 
 def afterwards(result: Any, *held: Any) -> None:
     """Take a step that depends on the ``result`` of a call, and on what is ``held`` by who has called."""
     run = context.run()
+    now = (run.recorder.steps, run.recorder.backwards)
+    _trained[:], had = [now], _trained[0]
+    if now != had:
+        return  # The call itself trains.
     nets = list(dict.fromkeys(net for one in held for net in _modules(one)))
     owned = list(dict.fromkeys(p for net in nets for p in net.parameters() if p.requires_grad))
     if not owned:
@@ -39,6 +45,7 @@ def afterwards(result: Any, *held: Any) -> None:
     torch.autograd.backward(loss)
     _optimizers[key].step()
     _optimizers[key].zero_grad()
+    _trained[0] = (run.recorder.steps, run.recorder.backwards)
 
 
 def _modules(held: Any, depth: int = 2) -> Iterator[torch.nn.Module]:

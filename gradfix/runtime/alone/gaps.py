@@ -151,6 +151,8 @@ def _gap(run: context.StandinRun, error: Exception) -> Schema | None:
         trace = trace.tb_next
     for outwards, (frame, line) in enumerate(reversed(found[-OUTWARDS:])):
         path = frame.f_code.co_filename
+        if path == run.job["command"]["entry"]:
+            return None
         own = frame.f_locals.get("self")
         if isinstance(own, torch.nn.Module) and frame.f_code.co_name in ("__init__", "forward"):
             return None  # What is left of a network is not that network.

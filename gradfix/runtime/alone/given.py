@@ -79,6 +79,8 @@ OVER = re.compile(r"^(?:d|dones?|terminated|truncated|terminals?|end|over|finish
 """Names of what says whether something has come to its end."""
 ENDING = 5
 """After how many steps that is so, on an average."""
+LEFT_OUT = re.compile(r"test|eval|infer|none|predict|demo", re.I)
+"""Words for what does not train."""
 WORDS = re.compile(r"path|dir|file|folder|root|name|mode|type|kind|url|env|logger|writer", re.I)
 """Names of what is no number."""
 
@@ -117,7 +119,7 @@ def _number(name: str, place: str) -> Any:
     spread = zlib.crc32(place.encode())
     if name in ("device", "dev"):
         return "cpu"
-    if FLAG.search(name):
+    if FLAG.search(name) and not FEW.search(name):
         return False
     if SWITCH.search(name):
         return Switch()
@@ -160,6 +162,8 @@ class Given(Value):
     def __init__(self, place: str, turn: object = 0, **parts: Any) -> None:
         super().__init__(place, turn)
         self._calls = 0
+        self._word: str | None = None
+        """The word that it is, where it has been compared with some."""
         self._rows: int | None = None
         """How many rows it has, where something has put as many samples together."""
         self.__dict__.update(parts)
@@ -244,7 +248,7 @@ class Given(Value):
         return self._part(("each", self._calls), "[*]")
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in ("_held", "_calls", "_rows"):
+        if name.startswith("__") or name in ("_held", "_calls", "_rows", "_word"):
             raise AttributeError(name)
         if name in ("parameters", "named_parameters", "modules", "named_modules"):
             context.run().stop(f"{self._place} is a network, and it is not known who trains it")
@@ -271,9 +275,20 @@ class Given(Value):
         return re.sub(r"\W+", "_", self._place).strip("_")
 
     def __eq__(self, other: object) -> Any:
-        if not self and isinstance(other, (bool, int, float, str)):
+        if isinstance(other, str) and other and self._held is None and not LEFT_OUT.search(other):
+            self._word = self._word or other  # The first that somebody compares it with.
+        if self._word is not None and isinstance(other, str):
+            return self._word == other
+        if not self and isinstance(other, (bool, int, float, str)) and self._held is None:
             return other in ("", False)
         return super().__eq__(other)
+
+    def __str__(self) -> str:
+        return self._word or super().__str__()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        found = self._tensor().detach().numpy()
+        return found if dtype is None else found.astype(dtype)
 
     __hash__ = Value.__hash__
 

@@ -26,7 +26,7 @@ import torch
 from ..probe import coverage
 from ..standins import context, ignored
 from ..standins.value import settled
-from . import gaps, planted
+from . import bygone, gaps, planted
 from .given import Given, has_graph, is_unused, returned, trained
 
 TRIES = 40
@@ -61,6 +61,7 @@ def begin(path: str) -> None:
             run.job["path"], run.job["source"], run.job["watched"]
         )
     gaps.install(run)
+    bygone.install()
     _taken_as_tensors()
     os.mkdir = _with_parents(os.mkdir)
 

@@ -87,7 +87,8 @@ HEADER = re.compile(
     r"could not convert string (?:to float|'\w*column_0).*column_|invalid literal.*column_|column_0"
 )
 LARGER = re.compile(
-    r"Expected more than 1 (?:spatial element|value per channel)|Output size is too small|Kernel size can't be greater|must be smaller|[Cc]rop size|[Pp]adding size"
+    r"Expected more than 1 (?:spatial element|value per channel)|"
+    r"Output size is too small|Kernel size can't be greater|must be smaller|[Cc]rop size|[Pp]adding size"
 )
 SIDES = (64, 28, 32, 128, 224, 256, 84, 96, 299)
 """Sides of pictures, in the order in which they are tried."""
@@ -218,6 +219,10 @@ def _sizes(run: context.StandinRun, message: str) -> Iterator[Schema | None]:
         met, wanted = int(found["met"]), int(found["wanted"])
         for place in _places(run):
             dims = run.sizes[place]
+            if len(dims) == 3 and dims[0] == met and "channels" in message:
+                yield with_entry(
+                    run.schema, "sizes", place, [wanted, *dims[1:]]
+                )  # One picture, and no batch.
             for at in reversed(range(len(dims))):
                 # What is met may be several of them side by side: ``[64, 3, 37]`` flattened is 111.
                 if dims[at] > 1 and met % dims[at] == 0 and wanted % (met // dims[at]) == 0 and dims[at] > 30:
@@ -347,6 +352,8 @@ def _type(run: context.StandinRun, message: str) -> Schema | None:
     for place in _places(run):
         if value.whole_numbers(run, place) != (wanted == "int"):
             return with_entry(run.schema, "types", place, wanted)
+    if "expected scalar type Long but found Float" in message:  # By a layer, whose weights are no integers.
+        return with_entry(run.schema, "types", _places(run)[0], "float") if _places(run) else None
     return None
 
 
