@@ -237,6 +237,10 @@ def _may_train(frame: types.FrameType, node: ast.expr) -> bool:
         return False
     held = frame.f_locals.get(node.id, frame.f_globals.get(node.id))
     for name in reversed(names):
+        if isinstance(held, torch.optim.Optimizer) or has_graph(held):
+            return True
+        if isinstance(held, torch.nn.Module) and callable(getattr(type(held), name, None)):
+            return True
         held = getattr(held, "__dict__", {}).get(name, inspect.getattr_static(held, name, None))
     if isinstance(held, type) and issubclass(held, (torch.nn.Module, torch.optim.Optimizer)):
         return True
