@@ -239,8 +239,11 @@ def _may_train(frame: types.FrameType, node: ast.expr) -> bool:
     for name in reversed(names):
         if isinstance(held, torch.optim.Optimizer) or has_graph(held):
             return True
-        if isinstance(held, torch.nn.Module) and callable(getattr(type(held), name, None)):
-            return True
+        if isinstance(held, torch.nn.Module):
+            if callable(getattr(type(held), name, None)):
+                return True
+            held = getattr(held, name, None)
+            continue
         held = getattr(held, "__dict__", {}).get(name, inspect.getattr_static(held, name, None))
     if isinstance(held, type) and issubclass(held, (torch.nn.Module, torch.optim.Optimizer)):
         return True

@@ -241,7 +241,7 @@ class Given(Value):
         if count is not None:
             names = value.names_unpacked(sys._getframe(1), count)
             return iter([self._called(at, name) for at, name in zip(range(count), names)])
-        return (self._part(("each", at), "[*]") for at in range(value.rows_of(context.run())))
+        return Rows(self._part(("each", at), "[*]") for at in range(value.rows_of(context.run())))
 
     def __next__(self) -> Any:
         self._calls += 1
@@ -336,6 +336,21 @@ class Given(Value):
 def _is_environment(frame: types.FrameType, args: tuple[Any, ...]) -> bool:
     """Whether ``step()`` is one of an environment, which is given an action, and gives what came of it."""
     return (value.unpacked(frame) or 0) > 2 or not (is_unused(frame) or has_graph(args))
+
+
+class Rows:
+    """What goes through the elements of something; it has a method ``next`` as well, as loaders once had."""
+
+    def __init__(self, elements: Iterator[Any]) -> None:
+        self._elements = elements
+
+    def __iter__(self) -> Rows:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._elements)
+
+    next = __next__
 
 
 TAKING_SIZES = frozenset(

@@ -134,8 +134,8 @@ def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
         _shape(run, message),
         _dimensions(run, message),
         _type(run, message),
-        _pictures(run, message),
         _wider(run, message),
+        _pictures(run, message),
     ):
         if found is not None:
             return found
@@ -294,6 +294,14 @@ def _shape(run: context.StandinRun, message: str) -> Schema | None:
             wanted *= int(one)
     for place in _places(run):
         dims = run.sizes[place]
+        if len(dims) == 4 and dims[2] == dims[3]:
+            # Pictures of which a network makes smaller ones, and then so many features.
+            factor = round((wanted * max(run.rows, default=dims[0]) / met) ** 0.5)
+            if factor > 1 and met * factor**2 in {wanted * rows for rows in {dims[0], *run.rows}}:
+                side = dims[2] * factor
+                return (
+                    with_entry(run.schema, "sizes", place, [*dims[:2], side, side]) if side <= SIDE else None
+                )
         total = 1
         for size in dims:
             total *= size
