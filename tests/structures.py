@@ -558,8 +558,9 @@ def closure(t: Trainer) -> str:
 
 @structure
 def prepared(t: Trainer) -> str:
+    loop = re.sub(r"^( *)(.*)\.backward\(", r"\1accelerator.backward(\2, ", t.loop(), flags=re.MULTILINE)
     return (
         f"from accelerate import Accelerator\n\ndef train({t.listed}, loader):\n"
         f"    accelerator = Accelerator()\n"
-        f"    {t.listed}, loader = accelerator.prepare({t.listed}, loader)\n{t.loop()}"
+        f"    {t.listed}, loader = accelerator.prepare({t.listed}, loader)\n{loop}"
     )

@@ -53,7 +53,7 @@ BACKWARD_KEYWORDS = frozenset(
 )
 
 
-def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
+def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> Backward:
     """``tensor.backward(gradient, retain_graph, create_graph, inputs)``."""
     create = flag(call.argument("create_graph", 2), False)
     retain = flag(call.argument("retain_graph", 1), create)
@@ -121,6 +121,7 @@ def backward(run: Run, roots: list[tuple[Value, ast.expr]], call: Call) -> None:
                 if not leaf.grad:
                     leaf.grad = None
                 del event.reached[leaf]
+    return event
 
 
 def _computed_unseen(run: Run, site: ast.AST, roots: list[Value]) -> list[tuple[Node, bool]]:
@@ -244,12 +245,13 @@ def _between(run: Run, roots: list[Node], inputs: Value) -> set[Node]:
     return found
 
 
-def step(run: Run, optimizer: Optimizer, node: ast.AST, scaler: Value | None = None) -> None:
+def step(run: Run, optimizer: Optimizer, node: ast.AST, scaler: Value | None = None) -> Step:
     """``optimizer.step()``, or ``scaler.step(optimizer)``."""
     event = Step(run.site_in_file(node), run.loops, run.next_serial(), optimizer.state, scaler=scaler)
     event.calls = tuple(site for site, _ in run.stack)
     run.events.append(event)
     run_step(event)
+    return event
 
 
 def zero_grad(

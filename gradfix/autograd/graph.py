@@ -345,6 +345,8 @@ class Backward(Event):
     """Whether it is uncertain only because the graph of the loss is unknown."""
     scaler: object = None
     """The ``GradScaler`` that has scaled what it differentiates."""
+    through: object = None
+    """The framework's object, or class, whose own form of ``backward`` it is."""
 
     def fail(self, failure: Failure) -> None:
         """Record that it raises; if the script catches that, what the backward still did is unknown."""
@@ -368,6 +370,8 @@ class Step(Event):
     """Something unknown may have touched the gradients."""
     scaler: object = None
     """The ``GradScaler`` through which it is made."""
+    through: object = None
+    """The framework's object whose own form of ``step`` it is."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

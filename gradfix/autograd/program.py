@@ -19,7 +19,7 @@ from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gradfix.autograd import callers, imports
+from gradfix.autograd import callers, implicit_loops, imports
 from gradfix.autograd.arguments import Argument, Call
 from gradfix.autograd.graph import Backward, InPlaceChange, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.imports import LocalModule
@@ -386,6 +386,8 @@ class Program:
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that holds ``node`` (computed for the whole file at the first question)."""
+        if isinstance(node, implicit_loops.LoopCall):
+            return node.returned
         if not self._parents:
             for outer in walk(self.tree):
                 for inner in children(outer):
@@ -430,6 +432,16 @@ class Program:
             Span.of(call) for entry in self.entry_points for run in entry.runs for call in run.proxy_calls
         }
 
+    def calls_of_frameworks(self) -> set[Span]:
+        """Where calls stand that a framework makes: nothing can be edited there."""
+        return {
+            Span.of(event.site)
+            for entry in self.entry_points
+            for run in entry.runs
+            for event in run.events
+            if isinstance(event.site, implicit_loops.LoopCall)
+        }
+
     def function(self, node: ast.AST) -> ast.AST:
         """The function (or lambda, or the module) whose code ``node`` is.
 
@@ -450,7 +462,7 @@ RECURSION = 6000
 def analyze(tree: ast.Module, text: str, path: Path, keys: Container[EntryPointKey] | None = None) -> Program:
     """Run the model on one file, or only from some of its entry points."""
     program = Program(tree, text, path)
-    relevance = Relevance(tree, text)
+    relevance = Relevance(tree, text, trained=implicit_loops.methods_in(tree, text))
     if not relevance.backwards and not relevance.trains_all_the_same():
         return program
     imports.begin(str(path))
@@ -1093,9 +1105,17 @@ def run_entry(run: Run, scope: ModuleScope, definition: FunctionDefinition, othe
     _forget_modes(run, instance.attributes)
     if isinstance(instance, Module):
         set_mode(run, instance, None)
-    once = (cls.unknown_bases() and not cls.is_module) or _has_relevant_loop(definition, run)
+    loop = implicit_loops.loop_of(cls, definition.name)
+    if loop is None and definition in run.relevance.trained:
+        return  # Nothing is seen to train with what it returns.
+    training = None
+    if loop is not None:
+        training = implicit_loops.Training(run, loop, instance, definition)
+        keywords |= training.arguments
+    foreign = training is None and cls.unknown_bases() and not cls.is_module
+    once = foreign or _has_relevant_loop(definition, run)
     for number in range(1 if once else CALLS):
-        if number:
+        if number and training is None:
             _between_calls(run, cls, instance)
         run.loops = ((definition, number),)
         if number:
@@ -1105,6 +1125,9 @@ def run_entry(run: Run, scope: ModuleScope, definition: FunctionDefinition, othe
             run.before[definition, ()] = {
                 f"self.{k}": v for k, v in values_by_path(instance.attributes).items()
             }
+        if training is not None:
+            training.batch(method, Call([], keywords, definition))
+            continue
         result = call_function(run, method.bind(instance), Call([], keywords, definition))
         _hand_back(run, result, instance)
     run.loops = ()

@@ -42,8 +42,11 @@ FunctionDefinition = ast.FunctionDef | ast.AsyncFunctionDef
 class Relevance:
     """The relevant lines of one file."""
 
-    def __init__(self, tree: ast.Module, text: str, offset: int = 0) -> None:
-        """``offset`` is what has been added to the tree's line numbers."""
+    def __init__(
+        self, tree: ast.Module, text: str, offset: int = 0, trained: Iterable[FunctionDefinition] = ()
+    ) -> None:
+        """``offset`` is what has been added to the tree's line numbers; what the ``trained`` methods return
+        may be differentiated by a framework."""
         self.tree = tree
         self._offset = offset
         self._joined: set[str] = set()
@@ -76,7 +79,9 @@ class Relevance:
         self.switches_mode = "set_grad_enabled" in text
         """Whether the mode in which a function is called cannot be taken for granted."""
         self.graph = self._lines(at for word in SHAPES for at in self._mentions(word))
-        self.backwards = self._spread(self._calls(tree))
+        self.trained = frozenset(trained)
+        returns = (n.lineno for method in self.trained for n in walk(method) if isinstance(n, ast.Return))
+        self.backwards = sorted({*self._spread(self._calls(tree)), *returns})
         self.direct: list[int] = self._moves() if self.backwards else []
 
     def _moves(self) -> list[int]:

@@ -40,6 +40,7 @@ from gradfix.autograd.values import (
     Instance,
     Module,
     Optimizer,
+    Preparer,
     Sequence,
     Tensor,
     Unknown,
@@ -356,6 +357,8 @@ class Run:
         """Parameters that were frozen and are trainable again."""
         self.optimizers: list[Optimizer] = []
         self.symbols = Symbols(scenario.world, self.optimizers) if scenario.world is not None else None
+        self.preparers: list[Preparer] = []
+        """What frameworks prepare networks with, that is made here."""
         self.external_optimizers: list[OptimizerState] = []
         """External optimizers: passed in by a caller, where no other optimizer is known."""
         self.configured: dict[Module, Value] = {}
@@ -367,6 +370,8 @@ class Run:
         """When graphs escaped to unknown code, which could traverse them, and their roots."""
         self.handovers: list[Handover] = []
         """The calls through which something that can be differentiated escaped to code that is not seen."""
+        self.returned_last: ast.Return | None = None
+        """The statement that has returned last."""
         self.returned: list[Node] = []
         """The graphs that are returned to a caller outside the file."""
         self.unrolled: set[ast.AST] = set()

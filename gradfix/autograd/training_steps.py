@@ -13,6 +13,7 @@ from typing import Literal
 
 from gradfix.autograd import imports
 from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.implicit_loops import LoopCall
 from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import is_differentiation, walk
 from gradfix.autograd.run import Run
@@ -194,16 +195,21 @@ def _seen(program: Program) -> dict[ast.AST, Sighting]:
                 if isinstance(event, Backward):
                     degree = _degree(event, takers)
                     why = takers[event][0] if degree is Seen.STRANGER else event
-                elif isinstance(event, Step):
+                elif isinstance(event, Step) and not isinstance(event.site, LoopCall):
                     degree = Seen.STRANGER if event.optimizer.external else Seen.ALL
                 else:
                     continue
                 if cut_off or run.substituted:
                     degree = Seen.CUT_OFF if cut_off else Seen.SUBSTITUTED
-                for site in {event.site, *event.calls}:
+                for site in {_method_of(program, event.site), *event.calls}:
                     if degree < seen.get(site, UNSEEN).degree:
                         seen[site] = Sighting(degree, entry, why)
     return seen
+
+
+def _method_of(program: Program, site: ast.AST) -> ast.AST:
+    """The place itself; of a call that a framework makes, the method that returns what it is made with."""
+    return program.function(site) if isinstance(site, LoopCall) else site
 
 
 def _takers(run: Run) -> dict[Backward, list[Step]]:

@@ -54,10 +54,11 @@ UNSEEN = Sighting(Seen.NOTHING)
 
 def why_not(program: Program, place: ast.AST, site: Site, sighting: Sighting) -> tuple[str, str]:
     """Why a place was not followed, and what a person can do about that."""
-    if not isinstance(site.node, ast.Call):
-        return "the framework calls backward", RUN_IT
+    if not isinstance(site.node, ast.Call) and sighting.degree is Seen.NOTHING:
+        return _why_not_trained(site.node), RUN_IT
     match sighting.degree:
         case Seen.NOTHING:
+            assert isinstance(site.node, ast.Call)
             return _why_not_reached(program, place, site.node, site.steps)
         case Seen.CUT_OFF:
             return _budget(program), RUN_IT
@@ -67,6 +68,13 @@ def why_not(program: Program, place: ast.AST, site: Site, sighting: Sighting) ->
         return _why_blind(program, place, sighting.event, sighting.entry)
     assert sighting.event is not None
     return _why_stranger(program, place, sighting.event, sighting.entry)
+
+
+def _why_not_trained(method: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """Why the loss that a method returns to a framework was not seen to be differentiated."""
+    if any(parameter.arg == "optimizer_idx" for parameter in method.args.args):
+        return "Lightning 2 knows no `optimizer_idx`: several optimizers are stepped by hand"
+    return "the framework calls backward, and what it is handed was not seen"
 
 
 def name_of(program: Program, place: ast.AST) -> str:

@@ -820,6 +820,33 @@ class Scaler(Value):
         self.enabled = enabled
 
 
+class Preparer(Unknown):
+    """What prepares networks and optimizers for training, and differentiates: ``Accelerator``, ``Fabric``."""
+
+    __slots__ = ("prepared", "waits")
+
+    def __init__(self, label: str, waits: bool = True) -> None:
+        super().__init__(label)
+        self.waits = waits
+        """Whether it lets optimizers wait for the last of several batches."""
+        self.prepared: list[tuple[Value, ast.expr, ast.AST]] = []
+        """What it has prepared, how that was written, and the call that did so."""
+
+
+class Engine(Preparer):
+    """DeepSpeed's engine around a network and an optimizer."""
+
+    __slots__ = ("network", "own")
+
+    def __init__(self, network: Value, optimizer: Optimizer, made: ast.AST) -> None:
+        super().__init__("engine")
+        self.network = network
+        self.own = optimizer
+        """Its optimizer."""
+        written = ast.Name("model", ast.Load())
+        self.prepared = [(network, written, made), (optimizer, written, made)]
+
+
 class Array(Unknown):
     """An array of numpy: what is put into it becomes numbers, and no graph is kept."""
 

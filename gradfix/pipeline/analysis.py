@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradfix.core.codemod import Codemod, Finding, severity_of
+from gradfix.core.codemod import Codemod, Finding, Fix, severity_of
 from gradfix.core.span import Span
 from gradfix.pipeline.options import Options
 from gradfix.pipeline.placing import placed
@@ -72,10 +72,11 @@ def run_codemods(
         except Exception as error:
             problems.append(problem_of(parsed.path, f"the codemod {codemod.name}", error))
     # What lies in an imported module has no place in this file, unless it can be mended here.
-    proxy_calls = program.proxy_calls()
+    proxy_calls, unwritten = program.proxy_calls(), program.calls_of_frameworks()
     reported: dict[tuple[str, Span, str], Finding] = {}
     certain = {(one.code, one.span) for one in findings if not one.assumption}
     for finding in findings:
+        finding = finding._replace(fixes=tuple(fix for fix in finding.fixes if not _edits(fix, unwritten)))
         if finding.assumption and (finding.code, finding.span) in certain:
             continue
         if finding.span.line > 0 and (finding.fixes or not is_elsewhere(finding, proxy_calls)):
@@ -104,6 +105,11 @@ def _worded(finding: Finding, parsed: Source) -> Finding:
         fixes=tuple(fix._replace(message=said(fix.message)) for fix in finding.fixes),
         ways=tuple(fix._replace(message=said(fix.message)) for fix in finding.ways),
     )
+
+
+def _edits(fix: Fix, places: Collection[Span]) -> bool:
+    """Whether a fix changes what stands at one of some places."""
+    return any(getattr(edit, "span", None) in places for edit in fix.edits)
 
 
 def is_elsewhere(finding: Finding, proxy_calls: Collection[Span]) -> bool:

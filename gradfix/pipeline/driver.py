@@ -29,7 +29,6 @@ from gradfix.pipeline.analysis import (
     is_elsewhere,
     problem_of,
     reported_by,
-    run_model,
     split_by_baseline,
 )
 from gradfix.pipeline.choosing import choose_fix, choose_fixes, is_allowed, resolve
@@ -115,7 +114,7 @@ def _load(paths: Sequence[str], options: Options) -> _Loading:
         data = source.load(listed.path, limit)
         if isinstance(data, Problem):
             problems.append(data)
-        elif not (listed.named or source.can_matter(data) or source.may_train_by_framework(data)):
+        elif not (listed.named or source.can_matter(data)):
             continue  # A file that is named is parsed in any case: its user wants to know if it is broken.
         elif (problem := source.too_large(listed.path, data, limit)) is not None:
             problems.append(problem)  # It is let go at once: many of them are more than memory holds.
@@ -291,7 +290,7 @@ def _look(file: _Loaded, *, with_fixes: bool) -> FileReport:
     if parsed.notebook is not None and parsed.notebook.remark:
         return FileReport(file.path, notes=(parsed.notebook.remark,))
     if not source.can_matter(file.data):
-        return _trained_by_framework(parsed)
+        return FileReport(file.path)
     analysis = analyse(parsed, options, options.selected)
     findings, known = split_by_baseline(analysis, options)
     reported = tuple(Reported(finding) for finding in findings)
@@ -343,19 +342,6 @@ def _followed(analysis: Analysis) -> tuple[tuple[TrainingStep, ...], tuple[Unkno
         nothing = Program(parsed.tree, parsed.text, Path(parsed.path))
         return training_steps(nothing, "gradfix failed on this file"), ()
     return training_steps(analysis.program), unknown_functions(analysis.program)
-
-
-def _trained_by_framework(parsed: Source) -> FileReport:
-    """What there is to say of a file that trains nothing, unless a framework does it."""
-    report = FileReport(parsed.path)
-    if not source.may_train_by_framework(parsed.data):
-        return report
-    from gradfix.autograd.training_steps import training_steps
-
-    program = run_model(parsed)
-    if isinstance(program, Problem) or not (steps := training_steps(program)):
-        return report
-    return report._replace(text=parsed.text, training_steps=steps)
 
 
 def _worth_telling(reported: Reported) -> bool:

@@ -211,20 +211,18 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 def can_matter(data: bytes) -> bool:
     """Whether a file with these bytes can hold a gradient mistake at all.
 
-    It differentiates, or it clears gradients and steps without ever doing so. UTF-16 hides its words from a
+    It differentiates, it clears gradients and steps without ever doing so, or it may define a loss that a
+    framework differentiates. UTF-16 hides its words from a
     search of bytes; such a file goes on, to be named as unreadable.
     """
     return (
         bool(_BACKWARD.search(data) or _AUTOGRAD.search(data))
         or any(_GRAD.search(names[0]) for names in _FROM_AUTOGRAD.finditer(data))
         or (b"zero_grad" in data and bool(_STEP.search(data)))
+        or b"def training_step" in data
+        or b"def compute_loss" in data
         or data[:2] in _UTF_16
     )
-
-
-def may_train_by_framework(data: bytes) -> bool:
-    """Whether a file with these bytes may define a loss that a framework differentiates."""
-    return b"def training_step" in data or b"def compute_loss" in data
 
 
 def read(path: str, limit: int = MAX_BYTES) -> Source | Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ import pytest
 from fakes import ROOT, gradfix
 from test_semantics import outcome
 
+from codemods import bypassed_wrapper
 from gradfix.authoring import skeleton
+from gradfix.autograd.program import analyze
 from gradfix.autograd.semantics import dispatch
 
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-TRANSFER, ROW, CODEMOD, SCRIPT = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+TRANSFER, ROW, FRAMEWORK, CODEMOD, SCRIPT = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 COMMAND, SESSION = re.findall(r"```console\n\$ gradfix ([^\n]*)\n(.*?)```", PAGE, re.DOTALL)[0]
 
 
@@ -40,6 +43,38 @@ def test_what_is_registered_comes_to_what_its_row_says(registered: Any) -> None:
     assert dispatch.FUNCTIONS[name] is registered
     assert registered.__code__ in codes
     assert found == expected
+
+
+BOOSTED = """\
+import torch
+from colossalai.booster import Booster
+
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+booster = Booster()
+net, optimizer = booster.boost(net, optimizer)
+for x in torch.randn(5, 2, 3):
+    optimizer.zero_grad()
+    loss = net(x).square().mean()
+    {}
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("backward", ["loss.backward()", "booster.backward(loss, optimizer)"])
+def test_a_framework_of_the_page_is_not_bypassed(backward: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for table in ("FUNCTIONS", "_methods"):
+        monkeypatch.setattr(dispatch, table, getattr(dispatch, table).copy())
+    exec(FRAMEWORK, {"__name__": "booster"})
+    caches = dispatch.functions_of, dispatch.method_of
+    for cache in caches:
+        cache.cache_clear()
+    text = BOOSTED.format(backward)
+    program = analyze(ast.parse(text), text, Path("train.py"))
+    found = [one.fixes[0].message for one in bypassed_wrapper.find(program)]
+    assert found == (["call `booster.backward(loss)`"] if backward == "loss.backward()" else [])
+    for cache in caches:
+        cache.cache_clear()
 
 
 def test_the_names_of_the_page_are_there() -> None:

@@ -47,7 +47,7 @@ from gradfix.autograd.values import (
 
 PROGRAM = """\
 import argparse, collections, functools, importlib, itertools, operator, sys, types
-import apex, einops, learn2learn, munch, transformers
+import accelerate, apex, deepspeed, einops, learn2learn, lightning, munch, transformers
 import torch, torch.multiprocessing as mp
 from lightning import LightningModule
 from torch import nn
@@ -175,6 +175,20 @@ TRAINING: list[Row] = [
     ("apex.amp.master_params", "r = apex.amp.master_params(optimizer)", "parameters"),
     ("Module.log", "lit.log('loss', loss); r = loss", "tensor with a graph"),
     ("Module.manual_backward", "lit.manual_backward(loss)", "backward"),
+    ("accelerate.Accelerator", "accelerate.Accelerator().backward(loss)", "backward"),
+    ("deepspeed.initialize", "r = deepspeed.initialize(model=net)[0](data)", "tensor with a graph"),
+    ("Engine.backward", "deepspeed.initialize(model=net)[0].backward(loss)", "backward"),
+    ("Engine.step", "deepspeed.initialize(model=net)[0].step()", "step; clears"),
+    ("Engine.zero_grad", "deepspeed.initialize(model=net)[0].zero_grad()", "clears"),
+    ("Engine.train", "r = deepspeed.initialize(model=net)[0].parameters()", "parameters"),
+    ("Preparer.print", "lightning.Fabric().print(loss); r = loss", "tensor with a graph"),
+    (
+        "Preparer.wait_for_everyone",
+        "accelerate.Accelerator().wait_for_everyone(); r = loss",
+        "tensor with a graph",
+    ),
+    ("Preparer.gather", "r = accelerate.Accelerator().gather(loss)", "tensor with a graph"),
+    ("Preparer.backward", "lightning.Fabric().backward(loss)", "backward"),
     ("Module.optimizers", "r = lit.optimizers()", "optimizer of 1"),
     (
         "Module.toggle_optimizer",

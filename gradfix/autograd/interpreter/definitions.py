@@ -13,7 +13,9 @@ from gradfix.autograd.values import NONE, Class, Frame, Function, ImportedName, 
 
 @statement(ast.Return)
 def _return(run: Run, node: ast.Return, frame: Frame) -> ControlFlow:
-    return Return(NONE if node.value is None else run.evaluate(node.value, frame))
+    value = NONE if node.value is None else run.evaluate(node.value, frame)
+    run.returned_last = node
+    return Return(value)
 
 
 @statement(ast.Raise)

@@ -9,6 +9,7 @@ from gradfix.autograd.graph import Edge, Storage
 from gradfix.autograd.parameters import LAYERED, hold, is_leaf
 from gradfix.autograd.run import Run, used_none
 from gradfix.autograd.semantics.dispatch import attribute, items_of
+from gradfix.autograd.semantics.libraries import DIFFERENTIABLE_OUTPUTS
 from gradfix.autograd.semantics.names import member
 from gradfix.autograd.semantics.operations import (
     apply,
@@ -203,6 +204,8 @@ def part(run: Run, value: Unknown, name: str, site: ast.AST | None) -> Value:
             # It is an output of the network, and as deep.
             node.raises_when_freed, node.saved = value.node.raises_when_freed, value.node.saved
         child.node, child.requires = node, None
+        if name in DIFFERENTIABLE_OUTPUTS and any(leaf.requires and sure for leaf, sure, _ in node.leaves):
+            child.requires = True
     value.attributes[name] = child
     return child
 

@@ -48,3 +48,10 @@ NETWORKS = frozenset(
     facenet_pytorch lpips clip open_clip monai""".split()
 )
 """Libraries whose networks keep no graph between calls: they are trained without ``retain_graph=True``."""
+
+
+DIFFERENTIABLE_OUTPUTS = frozenset(
+    """loss logits last_hidden_state pooler_output prediction_logits start_logits end_logits image_embeds
+    text_embeds logits_per_image logits_per_text""".split()
+)
+"""Fields of transformers' ``ModelOutput`` classes whose gradient gets to parameters of the network."""

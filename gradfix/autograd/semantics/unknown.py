@@ -372,9 +372,12 @@ def _backward(run: Run, value: Unknown, call: Call) -> Value:
     weighs = isinstance(given, Tensor) and given.requires is False and given.lost is None
     if tensors and value.node is None and not weighs:
         # ``accelerator.backward(loss)``; what has no graph is the weight of ``values[i].backward(weight)``.
-        backward(run, tensors, Call([], call.keywords, call.site))
+        event = backward(run, tensors, Call([], call.keywords, call.site))
+        event.through = value
     else:
-        backward(run, [(value, call.receiver)], call)
+        event = backward(run, [(value, call.receiver)], call)
+        # What is handed something is no loss but what differentiates that, as far as anybody can see.
+        event.through = value if call.args and value.node is None else None
     return NONE
 
 
@@ -478,7 +481,7 @@ def _no_graph(run: Run, value: Unknown, call: Call) -> Value | None:
     return number
 
 
-@method(Unknown, "state_dict", "no_sync", "accumulate")
+@method(Unknown, "state_dict", "no_sync", "no_backward_sync", "accumulate")
 def _of_its_own(run: Run, value: Unknown, call: Call) -> Value:
     return Unknown(call.name)
 

@@ -19,6 +19,7 @@ from gradfix.autograd.trace_queries import (
     steps,
     steps_using,
 )
+from gradfix.autograd.values import Module
 from gradfix.core.syntax import LOOPS, last_name
 from gradfix.rules import conditional_steps
 from gradfix.rules.edits import line
@@ -221,10 +222,11 @@ def _goes_through_all(loop: ast.AST) -> bool:
 def _for_a_step(backward: Backward, read: set[Leaf | None]) -> bool:
     """Whether a backward comes off, and gives gradients that nobody reads, to parameters that are known.
 
-    A framework that differentiates for the script (``accelerator.backward(loss)``) may clear for it as well.
+    A framework that differentiates for the script (``accelerator.backward(loss)``) may clear for it as well,
+    unless it is known not to.
     """
-    site = backward.site
-    by_framework = isinstance(site, ast.Call) and any(r in site.args for r in backward.receivers)
+    through = backward.through
+    by_framework = through is not None and getattr(through, "waits", not isinstance(through, Module))
     comes_off = backward.certain and backward.accumulates and backward.failure is None
     return comes_off and bool(backward.reached) and read.isdisjoint(backward.reached) and not by_framework
 

@@ -1,25 +1,15 @@
-"""What Accelerate, Fabric and Lightning do to networks, optimizers and gradients.
-
-They wrap what they are given: to autograd a prepared network is that network. Their forms of ``backward`` are
-read where every backward is. Facts from the documentation of accelerate 1.15 and lightning 2.6.
-"""
+"""What a ``LightningModule`` does to optimizers, and its ``backward`` (documentation of lightning 2.6)."""
 
 from __future__ import annotations
 
 import ast
 
-from gradfix.autograd.arguments import Argument, Call
+from gradfix.autograd.arguments import Call
 from gradfix.autograd.engine import backward
 from gradfix.autograd.graph import Leaf, Tri
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import call_value, method
 from gradfix.autograd.values import NONE, Function, Mapping, Module, Optimizer, Sequence, Unknown, Value
-
-PREPARING = frozenset(
-    """prepare prepare_model prepare_optimizer setup setup_module setup_optimizers unwrap_model""".split()
-)
-"""Methods of an ``Accelerator`` or a ``Fabric`` that give back what they are given, wrapped."""
-
 
 TELLING = frozenset("log log_dict print lr_schedulers clip_gradients".split())
 """Methods of a ``LightningModule`` after which networks and graphs are as before."""
@@ -27,17 +17,6 @@ TELLING = frozenset("log log_dict print lr_schedulers clip_gradients".split())
 
 Toggled = dict[Module, dict[Leaf, Tri]]
 """What each module's toggled parameters required before."""
-
-
-def prepared(args: list[Argument]) -> Value | None:
-    """What preparing these gives; None where no network or optimizer is among them."""
-    values = [value for value, _ in args]
-    if not any(isinstance(value, (Module, Optimizer)) for value in values):
-        return None
-    for value in values:
-        if isinstance(value, Optimizer):
-            value.state.wrapped = True
-    return values[0] if len(values) == 1 else Sequence("tuple", values)
 
 
 def _is_of_lightning(module: Module) -> bool:
@@ -54,13 +33,14 @@ def _tell(run: Run, module: Module, call: Call) -> Value | None:
 def _manual_backward(run: Run, module: Module, call: Call) -> Value | None:
     if not call.args:
         return None
-    backward(run, [call.args[0]], Call([], call.keywords, call.site))
+    event = backward(run, [call.args[0]], Call([], call.keywords, call.site))
+    event.through = module
     return NONE
 
 
 @method(Module, "optimizers")
 def _optimizers_method(run: Run, module: Module, call: Call) -> Value | None:
-    return _optimizers(run, module, call.site) if _is_of_lightning(module) else None
+    return made_by_configure_optimizers(run, module, call.site) if _is_of_lightning(module) else None
 
 
 @method(Module, "toggle_optimizer")
@@ -81,15 +61,8 @@ def _untoggle_optimizer(run: Run, module: Module, call: Call) -> Value | None:
     return NONE
 
 
-@method(Unknown, *PREPARING)
-def _prepare(run: Run, value: Unknown, call: Call) -> Value | None:
-    """Of an ``Accelerator`` or a ``Fabric``: what it is given, wrapped."""
-    return prepared(call.args) if not call.discarded else None
-
-
-def _optimizers(run: Run, module: Module, node: ast.AST) -> Value:
+def made_by_configure_optimizers(run: Run, module: Module, node: ast.AST) -> Value:
     """``self.optimizers()``: what ``configure_optimizers()`` made, once, without its schedulers."""
-
     known = run.configured.get(module)
     if known is not None:
         return known
