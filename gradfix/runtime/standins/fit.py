@@ -238,7 +238,7 @@ def _sizes(run: context.StandinRun, message: str) -> Iterator[Schema | None]:
             if len(dims) > 1 and 30 < dims[1] < met and (size := dims[1] + wanted - met) > 0:
                 # Beside something else, of a size that is right.
                 yield with_entry(run.schema, "sizes", place, [dims[0], size, *dims[2:]])
-        if wanted > met and wanted % met == 0:
+        if wanted > met and wanted % met == 0 and "channels" not in message:
             for place in _places(run):
                 dims = run.sizes[place]
                 if len(dims) == 4 and dims[2] == dims[3] and (side := dims[2] * wanted // met) <= SIDE:
