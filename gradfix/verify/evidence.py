@@ -245,7 +245,8 @@ class Evidence:
         """In what the step was run alone."""
         if self.alone is None:
             return []
-        shown = [f"{'program':<12}could not run: {self.alone.why}", f"{'step alone':<12}{self.alone.entry}()"]
+        entry = self.alone.entry if " " in self.alone.entry else f"{self.alone.entry}()"
+        shown = [f"{'program':<12}could not run: {self.alone.why}", f"{'step alone':<12}{entry}"]
         shown += [f"{'assumed':<12}{world}" for world in self.alone.worlds if world]
         if len(kinds := self.alone.networks) > 1:
             shown.append(f"{'networks':<12}made up, of {len(kinds)} kinds: {', '.join(kinds)}")

@@ -121,6 +121,11 @@ def test_methods_that_set_what_is_missing_are_called_before(
     assert subject.step() == 1
 
 
+def test_a_name_that_only_the_program_sets_is_made_up(run: context.StandinRun, tmp_path: Path) -> None:
+    found = gaps.advise(run, failing("print(config.rate)", tmp_path))
+    assert found is not None and found["globals"] == ["config"]
+
+
 def test_words_are_those_that_a_script_compares_an_argument_with() -> None:
     _texts[:] = ["if args.mode == 'test': pass\nelif 'kd' in mode: pass\n"]
     assert _compared("mode") == ["test", "kd"]

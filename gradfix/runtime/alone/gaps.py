@@ -39,6 +39,8 @@ def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
         return None
     if isinstance(error, ModuleNotFoundError) and error.name:
         return with_listed(run.schema, "absent", error.name)
+    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError) and error.name:
+        return with_listed(run.schema, "globals", error.name)
     if (found := _setup(run, error)) is not None:
         return found
     if (found := _agreed(run, str(error))) is not None:

@@ -44,6 +44,9 @@ def load(path: str) -> types.ModuleType:
     _import_package(name.rpartition(".")[0])
     module = sys.modules.get(name) or _loaded(name, absolute)
     module.__dict__["__planted__"] = planted
+    for name in run.schema.get("globals", ()):
+        if name not in module.__dict__:
+            module.__dict__[name] = Given(name)  # The program sets it before.
     _Loading.now = False
     if run.recorder.backwards or run.recorder.steps:
         run.stop(f"{path} trains when it is imported")
