@@ -155,7 +155,7 @@ PROGRAM = textwrap.dedent(
     disc = torch.nn.Linear(args.width, 1)
     opt_g = torch.optim.Adam(gen.parameters(), betas=(0, 0.9))
     opt_d = torch.optim.Adam(disc.parameters())
-    names = open(args.mode + "/names").read().split()
+    names = int("one hundred")
     loader = torch.utils.data.DataLoader(datasets.Photos("photos"), batch_size=64, num_workers=4)
     if args.mode == "train":
         for epoch in range(3):
