@@ -254,5 +254,5 @@ def _finding(program: Program, one: Bypass) -> Finding:
 def _fixes(one: Bypass) -> Iterator[Fix]:
     if one.code is not None:
         edit = ReplaceExpression(Span.of(one.site), one.code)
-        claim = Claim(unchanged=(), losses="other", same_forwards=False)
+        claim = Claim(unchanged=(), losses="multiplied")
         yield Fix(f"call `{one.code}`", Effect.CHANGES, (edit,), claim)

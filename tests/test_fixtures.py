@@ -193,8 +193,6 @@ UNTOLD = {
     "stale_forward/chunks_before_the_loop": "that of no loss of the original",
     # Autograd refuses the original, and without gradients its loss, which is made of one, has no value.
     "leaf_written_in_place/rescaled_input": "that of no loss of the original",
-    # The loss has another value: it is multiplied by the scale, and the step divides by that.
-    "bypassed_wrapper/auxiliary_loss": "that of no loss of the original",
     # To a device on which the tensor is already: both versions do the same.
     "gradient_of_non_leaf/moved_to_a_device": "no effect in this run",
 }

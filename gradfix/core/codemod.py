@@ -203,7 +203,7 @@ class Note(NamedTuple):
     message: str
 
 
-Losses = Literal["same", "rerouted", "other"]
+Losses = Literal["same", "multiplied", "rerouted", "other"]
 
 
 class Claim(NamedTuple):
@@ -246,8 +246,9 @@ class Claim(NamedTuple):
     losses: Losses = "same"
     """What backward calls differentiate, held against the original's own graphs at the same weights. The
     losses and the gradients that they give are the ``same`` (and it changes which steps consume them), or
-    they are ``rerouted``: of the same value, but a path of the gradient is cut, or one that was cut is
-    joined. Where they are ``other`` ones, the values part at some step."""
+    some are ``multiplied`` by one positive number; or they are ``rerouted``: of the same value, but a path of
+    the gradient is cut, or one that was cut is joined. Where they are ``other`` ones, the values part at some
+    step."""
 
 
 class Fix(NamedTuple):

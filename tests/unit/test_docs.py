@@ -87,7 +87,10 @@ def squeezed(text: str) -> str:
 
 
 def anywhere(printed: str) -> str:
-    """What is printed, but for the level of the sandbox, which is the machine's."""
+    """What is printed, but for the level of the sandbox, which is the machine's, and for the progress of runs
+    that take long on it: where there is any, each result is printed as it comes, too."""
+    progress = r"\d+ s of \d+ s  .*\n|[\w.]+:\d+: [\w-]+: proved: .*\n"
+    printed = re.sub(rf"^(?:{progress})", "", printed, flags=re.MULTILINE)
     return re.sub(r"^( +sandbox +).*$", r"\1...", printed, flags=re.MULTILINE)
 
 

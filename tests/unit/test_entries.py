@@ -60,6 +60,19 @@ for step in range(8):
     if sync:
         opt.step()
 """
+UNSCALED = """\
+net, head = nn.Linear(4, 4), nn.Linear(4, 1)
+opt = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+for step in range(5):
+    x = torch.randn(8, 4)
+    size = net(x).square().mean()
+    size.backward()
+    loss = head(net(x)).square().mean()
+    (4 * loss).backward()
+    opt.step()
+    opt.zero_grad()
+"""
+MULTIPLIED = Claim(unchanged=(), losses="multiplied")
 CLEAR = ("    loss.backward()\n", "    opt.zero_grad()\n    loss.backward()\n")
 
 
@@ -120,6 +133,37 @@ CASES = {
     ),
     "cleared, and begun with other weights": Case(
         UNCLEARED, (CLEAR, ("opt = ", "net.weight.data.mul_(1.1)\nopt = ")), "not run", ""
+    ),
+    "one loss multiplied": Case(
+        UNSCALED, (("size.backward()", "(4 * size).backward()"),), "proved", claim=MULTIPLIED
+    ),
+    "one loss multiplied by another number each time": Case(
+        UNSCALED,
+        (("size.backward()", "((step + 2) * size).backward()"),),
+        "not run",
+        "whose value is that of no loss of the original",
+        claim=MULTIPLIED,
+    ),
+    "one loss turned round": Case(
+        UNSCALED,
+        (("size.backward()", "(-4 * size).backward()"),),
+        "not run",
+        "whose value is that of no loss of the original",
+        claim=MULTIPLIED,
+    ),
+    "one loss multiplied, and detached in part": Case(
+        UNSCALED,
+        (("size.backward()", "(4 * (net(x) * net(x).detach()).mean()).backward()"),),
+        "not run",
+        "another gradient of net.",
+        claim=MULTIPLIED,
+    ),
+    "one loss multiplied, the other left out": Case(
+        UNSCALED,
+        (("size.backward()", "(4 * size).backward()"), ("    (4 * loss).backward()\n", "")),
+        "refuted",
+        "",
+        claim=MULTIPLIED,
     ),
     "nothing but a comment": Case(UNCLEARED, (("for step", "# Each step.\nfor step"),), "not run", ""),
     "a statement without an effect": Case(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
@@ -93,8 +94,31 @@ class _Versions:
         """The calls of the fixed program that differentiate at other weights than those of the original."""
 
     @cached_property
+    def factors(self) -> dict[int, float]:
+        """By call of the fixed program: by what its loss multiplies that of the call with the same number.
+
+        Nothing, if the calls do not stand for each other, or there are several factors beside one.
+        """
+        pairs = list(zip(self.reference.backwards, self.after.backwards))
+        if self.losses != "multiplied" or len(self.reference.backwards) != len(self.after.backwards):
+            return {}
+        found = {}
+        for one, other in pairs:
+            if one.value is None or other.value is None or not one.value.exact or not other.value.exact:
+                return {}
+            if one.value.largest == 0.0:
+                return {}
+            factor = other.value.exact[0] / one.value.exact[0]
+            found[other.index] = 1.0 if math.isclose(factor, 1.0, rel_tol=RELATIVE) else factor
+        others = [factor for factor in found.values() if factor != 1.0]
+        alike = not others or (min(others) > 0 and max(others) - min(others) <= RELATIVE * max(others))
+        return found if alike else {}
+
+    @cached_property
     def mates(self) -> dict[int, tuple[RecordedBackward, ...]]:
         """By call of the fixed program: the calls of the original that stand for it."""
+        if self.losses == "multiplied":
+            return {index: (self.reference.backwards[index],) for index in self.factors}
         free = [call for call in self.reference.backwards if call.value is not None]
         found: dict[int, tuple[RecordedBackward, ...]] = {}
         known: set[str | None] = set()
@@ -147,10 +171,12 @@ class _Versions:
         problem = problem or self.wasted(index, steps, theirs) or self.missed(steps[:compared], theirs)
         if problem is not None:
             return Check("entries", "not checked", f"{who}: {problem}", who)
-        known = "values" if self.blind or self.losses != "same" else "gradients"
+        known = "gradients" if self.losses in ("same", "multiplied") and not self.blind else "values"
         detail = f"{each_step(len(steps))} of {who} uses each of its losses once, and none is lost"
         at = "" if compared == len(steps) else f" at {plural(compared, 'step')}"
-        detail += f"; with optimizer updates off, their {known} are those of the original{at}"
+        factor = next((one for one in self.factors.values() if one != 1.0), None)
+        times = "" if factor is None else f", some multiplied by {factor:g}"
+        detail += f"; with optimizer updates off, their {known} are those of the original{times}{at}"
         return Check("entries", "holds", detail, who)
 
     def displaced_weights(self, steps: Sequence[RecordedStep], theirs: Sequence[RecordedStep]) -> bool:
@@ -208,8 +234,8 @@ class _Versions:
                 continue
             if mates is None:
                 yield f"{_name(call)}, whose value is that of no loss of the original"
-            elif self.losses == "same" and not self.blind:
-                apart = self.shares_apart(mates, call, index)
+            elif self.losses in ("same", "multiplied") and not self.blind:
+                apart = self.shares_apart(mates, call, index, self.factors.get(feed, 1.0))
                 if apart is not None:
                     what = self.reference.parameter(index, apart)
                     yield f"{_name(call)}, which gives another gradient of {what} than in the original"
@@ -238,10 +264,11 @@ class _Versions:
         )
 
     def shares_apart(
-        self, mates: Sequence[RecordedBackward], call: RecordedBackward, index: int
+        self, mates: Sequence[RecordedBackward], call: RecordedBackward, index: int, factor: float
     ) -> int | None:
-        """The position of a parameter that a call gives another gradient than those that it stands for."""
-        theirs = functools.reduce(Given.plus, (Given.by(mate, index) for mate in mates))
+        """The position of a parameter that a call gives another gradient than those that it stands for,
+        multiplied by a factor."""
+        theirs = functools.reduce(Given.plus, (Given.by(mate, index) for mate in mates)).times(factor)
         ours = Given.by(call, index)
         overall = largest_of(*theirs.shares.values(), *ours.shares.values())
         for place in sorted({*theirs.shares, *ours.shares}):

@@ -99,6 +99,16 @@ class Given:
         )
         return cls(call.value, shares, noise, floor)
 
+    def times(self, factor: float) -> Given:
+        """The same of a loss that is multiplied by a number."""
+        if factor == 1.0:
+            return self
+        shares = {place: share.times(factor) for place, share in self.shares.items()}
+        noise, floor = (
+            {place: size * abs(factor) for place, size in sizes.items()} for sizes in (self.noise, self.floor)
+        )
+        return Given(self.value.times(factor), shares, noise, floor)
+
     def plus(self, other: Given) -> Given:
         shares = dict(self.shares)
         for position, share in other.shares.items():
