@@ -38,6 +38,7 @@ MET_WANTED = tuple(
         r"[Tt]arget size \(torch\.Size\(\[(?:\d+, )*(?P<met>\d+)\]\)\).*"
         r"input size \(torch\.Size\(\[(?:\d+, )*(?P<wanted>\d+)\]\)\)",
         r"size \((?P<met>\d+)\) must match .*size \((?P<wanted>\d+)\)",
+        r"index 0 has size (?P<met>\d+) and the array at index 1 has size (?P<wanted>\d+)",
         r"Length mismatch: Expected axis has (?P<met>\d+) elements, new values have (?P<wanted>\d+)",
     )
 )
@@ -131,6 +132,7 @@ def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
         _beyond(run, message),
         _broadcast(run, message),
         *_sizes(run, message),
+        _like_input(run, message),
         _shape(run, message),
         _dimensions(run, message),
         _type(run, message),
@@ -279,6 +281,23 @@ def _beyond(run: context.StandinRun, message: str) -> Schema | None:
         if at is not None and index < MOST:
             larger = index + 1 if size < 32 else 2 * index
             return with_entry(run.schema, "sizes", place, [*dims[:at], larger, *dims[at + 1 :]])
+    return None
+
+
+TARGET = re.compile(
+    r"target size \(torch\.Size\(\[([\d, ]+)\]\)\).*input size \(torch\.Size\(\[([\d, ]+)\]\)\)"
+)
+
+
+def _like_input(run: context.StandinRun, message: str) -> Schema | None:
+    """A target with as many dimensions as what it is compared with."""
+    found = TARGET.search(message)
+    if found is None:
+        return None
+    met, wanted = ([int(one) for one in sizes.split(",")] for sizes in found.groups())
+    for place in _places(run):
+        if len(met) != len(wanted) and run.sizes[place][1:] == met[1:] and run.sizes[place]:
+            return with_entry(run.schema, "sizes", place, [run.sizes[place][0], *wanted[1:]])
     return None
 
 
