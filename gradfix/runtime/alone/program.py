@@ -28,7 +28,7 @@ def program(path: str) -> None:
     argparse.ArgumentParser.parse_known_args = _parsing(  # type: ignore[method-assign]
         argparse.ArgumentParser.parse_known_args
     )
-    if absolute == run.job["path"]:
+    if absolute == run.job.get("path", ""):
         tree = coverage.marked(run.job["source"], absolute, run.job["watched"])
         main.__dict__["__planted__"] = planted
     else:
@@ -68,7 +68,7 @@ def _argument(action: argparse.Action) -> Any:
     words = list(action.choices or _compared(action.dest))
     told = re.findall(r"[\w-]+", action.help or "") if isinstance(action.help, str) else []
     words = [one for one in told if any(str(word) in one for word in words)] + words
-    about = os.path.splitext(os.path.basename(run.job["path"]))[0].lower()
+    about = os.path.splitext(os.path.basename(run.job.get("path", "")))[0].lower()
     words.sort(key=lambda one: (not _shares(str(one).lower(), about), "train" not in str(one)))
     if len(words) > 1:
         run.words[action.dest] = len(words)
