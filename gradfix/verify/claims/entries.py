@@ -58,7 +58,18 @@ def entries(case: Case, still: UpdatesOff | None) -> list[Check]:
         ]
     versions = _Versions(still.reference, still.after, case.claim.losses)
     versions.clipping |= {index for line in case.claim.clips for index in case.constructed_at(line)}
-    return [versions.check(index, index in case.listed) for index in open_]
+    return [
+        versions.check(index, index in case.listed)
+        if index < len(still.after.optimizers)
+        else _not_reached(case.after.optimizers[index].name)
+        for index in open_
+    ]
+
+
+def _not_reached(who: str) -> Check:
+    """That a run with weights held still was over before it made an optimizer."""
+    detail = f"{who}: the run with its weights held still did not come to it"
+    return Check("entries", "not checked", detail, who)
 
 
 def unsettled(case: Case) -> set[int]:
