@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradfix.core.codemod import Finding, Fix
 from gradfix.pipeline.analysis import Analysis, analyse, problem_of
@@ -289,6 +289,7 @@ PER_FILE, RUNS_PER_FILE = 120.0, 4
 
 def rerun(certificate: Certificate, place: RerunLocation | None, options: Options) -> Evidence:
     """What running both versions of a certificate shows now, in ``place`` or in an empty folder."""
+    from gradfix.verify.alone import drivers_again, verify_alone
     from gradfix.verify.evidence import Evidence
     from gradfix.verify.interpreter import choose_interpreter
     from gradfix.verify.verification import verify_rewrites
@@ -298,19 +299,23 @@ def rerun(certificate: Certificate, place: RerunLocation | None, options: Option
     interpreter = options.interpreter or choose_interpreter(place.file if place else Path.cwd() / name)
     if isinstance(interpreter, str):
         return Evidence("not run", interpreter)
+    drivers, schema = drivers_again(certificate.alone) if certificate.alone is not None else ([], "")
     with (
-        time_budget(options),
+        time_budget(replace(options, step_alone=StepsAlone.SHOWN) if drivers else options),
         scratch.folder() as folder,
     ):
         here = place or certificate.place_apart(folder)
         command = command_for(str(here.file), options)
-        (evidence,) = verify_rewrites(
-            [replace(certificate.rewrite(here), faults=_certified_faults(certificate, here, options))],
-            python=interpreter,
-            command=command if place else replace(command, cwd=folder),
-            limits=limits_of(options),
-            allow_unsandboxed=options.allow_unsandboxed,
-        )
+        rewrite = replace(certificate.rewrite(here), faults=_certified_faults(certificate, here, options))
+        how: dict[str, Any] = {
+            "python": interpreter,
+            "command": command if place else replace(command, cwd=folder),
+            "limits": limits_of(options),
+            "allow_unsandboxed": options.allow_unsandboxed,
+        }
+        (evidence,) = verify_rewrites([rewrite], **how)
+        if evidence.outcome == "not run" and certificate.alone is not None:
+            evidence = verify_alone(rewrite, drivers, evidence.reason, schema=schema, **how)
     versions = (certificate.before, certificate.after)
     before, after = (source.layout(certificate.filename, text) for text in versions)
     return evidence.reworded(before.reworded, after.reworded)
