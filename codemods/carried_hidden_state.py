@@ -40,6 +40,7 @@ Clause: autograd can compute each gradient.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -184,6 +185,24 @@ def _finding(program: Program, carried: Carried) -> Finding:
         within_file([] if growing or moved else _fixes(program, carried)),
         failure.kind,
         advice=advice,
+        for_later=_for_later(carried),
+    )
+
+
+def _for_later(carried: Carried) -> bool:
+    """Whether earlier iterations computed what is carried by something that no loss of theirs went through.
+
+    The last state of a recurrent network may be used by no loss, but the ones before it come from the same
+    operation.
+    """
+    before = itertools.takewhile(lambda event: event is not carried.event, backwards(carried.run))
+    differentiated = {node for event in before for node in event.visited}
+    operations = {(node.op, node.site) for node in differentiated}
+    assert carried.event.failure is not None
+    return any(
+        node.raises_when_freed is True and (node.op, node.site) not in operations
+        for node, _ in carried.event.failure.route
+        if not _current(node, carried.event)
     )
 
 

@@ -115,7 +115,6 @@ def begin(path: str) -> None:
     All modules go at once: those that share what one of them defines stay together. So does what all of them
     have bound, if they have had the file itself for a module: what comes from the file at hand stands in it.
     """
-    global _kept
     locate.cache_clear()
     _trains.cache_clear()
     _, mine = _parsed.get(os.path.abspath(path), ((0, 0), None))
@@ -124,10 +123,17 @@ def begin(path: str) -> None:
             if module is not None:
                 module.frame = None
     if _kept > KEPT:
-        _parsed.clear()
-        _numbered.clear()
-        _filled.cache_clear()
-        _kept = 0
+        forget()
+
+
+def forget() -> None:
+    """Let go of all modules, and of what they have bound: some hold other code by now, or take much room."""
+    global _kept
+    _parsed.clear()
+    _numbered.clear()
+    _filled.cache_clear()
+    _added.cache_clear()
+    _kept = 0
 
 
 @cache
@@ -231,12 +237,11 @@ def parse(path: str) -> LocalModule | None:
     global _ranges, _kept
     traces.about_to_read(path, path)
     try:
-        status = os.stat(path)
-        stamp = (status.st_mtime_ns, status.st_size)
+        stamp = files.stamp(path)
         known = _parsed.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
-        text = files.read(path, LARGEST).decode("utf-8-sig") if status.st_size <= LARGEST else None
+        text = files.read(path, LARGEST).decode("utf-8-sig") if stamp[1] <= LARGEST else None
         tree = _parsed_as_written(text) if text is not None else None
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return None

@@ -823,12 +823,14 @@ class Scaler(Value):
 class Preparer(Unknown):
     """What prepares networks and optimizers for training, and differentiates: ``Accelerator``, ``Fabric``."""
 
-    __slots__ = ("prepared", "waits")
+    __slots__ = ("accumulates", "prepared", "waits")
 
-    def __init__(self, label: str, waits: bool = True) -> None:
+    def __init__(self, label: str, waits: bool = True, accumulates: bool = False) -> None:
         super().__init__(label)
         self.waits = waits
-        """Whether it lets optimizers wait for the last of several batches."""
+        """Whether it may let optimizers wait for the last of several batches."""
+        self.accumulates = accumulates
+        """Whether it is told to do so."""
         self.prepared: list[tuple[Value, ast.expr, ast.AST]] = []
         """What it has prepared, how that was written, and the call that did so."""
 

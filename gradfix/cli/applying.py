@@ -87,10 +87,13 @@ def apply(
     if alone and not printed.quiet:
         it = "it" if alone == 1 else "them"
         tell(f"note: {alone} proved for the step alone; `gradfix apply --step-alone` writes {it}")
-    withheld = sum(attempt.withheld for attempt in plan.attempts) - alone
+    withheld = sum(one.withheld and not one.out_of_time for one in plan.attempts) - alone
     if withheld and not printed.quiet:
         it = "it" if withheld == 1 else "them"
         tell(f"note: {withheld} could not be proved; `gradfix apply --unproved` writes {it}")
+    if plan.out_of_time and requested.time_limit is not None:
+        goes_on = requested.cached and not dry_run and patch is None
+        tell(f"note: {text.out_of_time(plan, requested.time_limit.seconds, goes_on=goes_on)}")
     if plan.unkept and not printed.quiet:
         tell(f"note: `gradfix undo` cannot take this back: the journal {plan.unkept}")
     if plan.was_run and not dry_run:
@@ -109,6 +112,8 @@ def _ask(
         refuse("--interactive writes what is accepted, and is not for --dry-run and --patch")
     if printed.as_json:
         refuse("--interactive is for people, and prints no JSON")
+    if requested.time_limit is not None:
+        refuse("--interactive waits for answers, and has no --seconds")
     asking.must_be_at_a_terminal()
     interrupts.say("nothing was written")
     talk = Interactive(asking.Terminal(catalog.load(requested.codemods)))

@@ -46,6 +46,7 @@ from gradfix.cli.options import (
     Quiet,
     Reporting,
     Running,
+    Seconds,
     Selection,
     Unsandboxed,
     WaysToRepair,
@@ -64,7 +65,7 @@ from gradfix.cli.output import (
 from gradfix.cli.preparing import looked_at, requested_options
 from gradfix.core.errors import WORDS
 from gradfix.pipeline import driver
-from gradfix.pipeline.options import StepsAlone
+from gradfix.pipeline.options import StepsAlone, TimeLimit
 from gradfix.project.source import Problem
 from gradfix.report import text
 from gradfix.rules import catalog
@@ -185,6 +186,7 @@ def apply(
             help="Write fixes too that are proved for the step alone, where the program cannot run.",
         ),
     ] = False,
+    seconds: Seconds = None,
     allow_unsandboxed: Unsandboxed = False,
     evidence: Evidence = EVIDENCE,
     no_cache: NoCache = False,
@@ -200,6 +202,7 @@ def apply(
         context=context,
         quiet=printing.quiet,
         verify=verify,
+        time_limit=None if seconds is None else TimeLimit.from_now(seconds),
         unproved=unproved,
         step_alone=StepsAlone.WRITTEN if step_alone else StepsAlone.SHOWN,
         allow_unsandboxed=allow_unsandboxed,

@@ -98,6 +98,15 @@ Unsandboxed = Annotated[
         help="Where no sandbox is available, run the code with resource limits only.",
     ),
 ]
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        "--seconds",
+        metavar="N",
+        min=1,
+        help="End the proofs after N seconds, cheap ones first; what was not reached is said.",
+    ),
+]
 Evidence = Annotated[str, typer.Option("--evidence", metavar="DIR", help="Where the certificates go.")]
 NoCache = Annotated[
     bool,

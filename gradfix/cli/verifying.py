@@ -110,4 +110,7 @@ def rerun(file: str, paths: Sequence[str] | None, requested: RequestedOptions, p
         put_all(renderer().rerun(found, at, evidence))
     if not printed.quiet:
         say_passed_over([evidence])
-    raise typer.Exit({"proved": 0, "refuted": 1}.get(evidence.outcome, 2))
+    codes = {"proved": 0, "refuted": 1} | (
+        {"proved for the step alone": 0} if found.alone is not None else {}
+    )
+    raise typer.Exit(codes.get(evidence.outcome, 2))

@@ -303,6 +303,9 @@ class Finding(NamedTuple):
     """By default what follows from the fixes and the codemod's documentation (see :func:`severity_of`)."""
     ways: tuple[Fix, ...] = ()
     """Further fixes, each of a way that a person may ask for by its name. None is tried without that."""
+    for_later: bool = False
+    """Whether it is about state that iterations compute for later ones alone, as a bank of features or an
+    average: where that begins anew in each iteration, it is lost."""
     assumption: str = ""
     """What it takes for granted of what the code is handed; empty where it is a mistake whoever calls it."""
 

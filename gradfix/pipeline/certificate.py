@@ -26,7 +26,7 @@ from gradfix.verify.checks import proves
 
 if TYPE_CHECKING:
     from gradfix.pipeline.json_types import CertificateData, WayData
-    from gradfix.verify.evidence import Evidence
+    from gradfix.verify.evidence import Evidence, StepAlone
     from gradfix.verify.trial import Rewrite
 
 SCHEMA: Literal[4] = 4
@@ -104,6 +104,8 @@ class Certificate:
     before: str
     after: str
     outcome: str
+    alone: StepAlone | None = None
+    """In what the step was run alone, where the program could not run."""
 
     def rewrite(self, place: RerunLocation) -> Rewrite:
         """What has to be run to see it again."""
@@ -183,6 +185,7 @@ def read(path: str) -> Certificate | Problem:
             before=_text(content["before"]["text"]),
             after=_text(content["after"]["text"]),
             outcome=str(Outcome(content["outcome"])),
+            alone=_alone(content),
         )
         digests = content["before"]["sha256"], content["after"]["sha256"]
         if found.outcome == "proved" and not proves(content["evidence"]):
@@ -192,6 +195,26 @@ def read(path: str) -> Certificate | Problem:
     if digests != (_digest(found.before), _digest(found.after)):
         return Problem(path, "has been changed: its texts do not have the digests that it names")
     return found
+
+
+def _alone(content: Any) -> StepAlone | None:
+    """In what a step was run alone, where that has proved it."""
+    from gradfix.verify.evidence import StepAlone
+
+    held = (content["evidence"] or {}).get("alone")
+    if held is None or content["outcome"] != Outcome.PROVED_ALONE:
+        return None
+    first, last = map(int, held.get("lines", (1, 1)))
+    lists = {name: tuple(map(_text, held.get(name, ()))) for name in ("worlds", "networks", "others")}
+    return StepAlone(
+        _text(held["entry"]),
+        _text(held["why"]),
+        refuted=(),
+        driver=_text(held["driver"]),
+        callers=tuple((int(a), int(b)) for a, b in held.get("callers", ())),
+        lines=(first, last),
+        **lists,
+    )
 
 
 def again(found: Certificate, file: Path | None, evidence: Evidence) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gradfix.core.codemod import Effect, Finding
 from gradfix.core.coverage import Coverage
-from gradfix.pipeline import asking, choosing, writing
+from gradfix.pipeline import asking, choosing, proof_times, writing
 from gradfix.pipeline.analysis import (
     Analysis,
     analyse,
@@ -35,6 +36,7 @@ from gradfix.pipeline.choosing import choose_fix, choose_fixes, is_allowed, reso
 from gradfix.pipeline.mended import Tally
 from gradfix.pipeline.options import Options, Refusal, RequestedOptions, prepare
 from gradfix.pipeline.placing import placed
+from gradfix.pipeline.proof_times import ProofTimes
 from gradfix.pipeline.proving import Candidate, FixKey, prove, servers_kept, time_budget, with_environments
 from gradfix.pipeline.results import (
     Attempt,
@@ -51,7 +53,7 @@ from gradfix.pipeline.results import (
 )
 from gradfix.project import configuration, source, traces
 from gradfix.project.source import Problem, Source
-from gradfix.system import progress
+from gradfix.system import files, progress
 from gradfix.system.parallel import WORTH_PROCESSES, for_each
 
 if TYPE_CHECKING:
@@ -361,18 +363,90 @@ def plan(paths: Sequence[str], options: Options) -> Plan:
     chosen = {file.path: one for file, one in zip(repairable, equipped)}
     if options.interactive is not None:
         return _plan_interactively(loading, with_content, chosen, options)
+    times = proof_times.opened(paths) if options.verify and options.cached else ProofTimes(None)
+    if options.time_limit is not None:
+        with_content.sort(key=lambda one: times.order(one[0].path, one[0].data, one[1]))
+
+    among = {os.path.realpath(path) for path in chosen}
+
+    def planned(one: tuple[_Loaded, FileReport]) -> _Planned:
+        file, report = one
+        begun = time.monotonic()
+        made = _plan_file(file, report, chosen.get(file.path, file.options))
+        times.keep(made, time.monotonic() - begun)
+        return _Planned(made, _dependencies(file, among) if made.attempts else frozenset())
+
     with servers_kept() if options.verify and fixable else nullcontext():
         progress.of(len(with_content))
-        files = for_each(
-            lambda one: _plan_file(*one, chosen.get(one[0].path, one[0].options)),
+        made = for_each(
+            planned,
             with_content,
-            lambda one: FilePlan(
-                one[0].path, one[0].data, one[0].data, one[1].text, problems=_lost(one[0]).problems
+            lambda one: _Planned(
+                FilePlan(one[0].path, one[0].data, one[0].data, one[1].text, problems=_lost(one[0]).problems)
             ),
             done=progress.one_more,
             worth=WORTH_SERVERS if options.verify and fixable >= WORTH_SERVERS else WORTH_PROCESSES,
         )
-    return Plan(tuple(files), loading.problems, loading.checked, loading.empty)
+        by_path = {file.path: file for file in loading.files}
+
+        def again(path: str) -> FilePlan:
+            file = by_path[path]
+            return _plan_file(file, _look(file, with_fixes=False), chosen.get(path, file.options))
+
+        plans = _one_after_the_other(made, again)
+    in_order = tuple(plans[path] for path in by_path if path in plans)
+    return Plan(in_order, loading.problems, loading.checked, loading.empty)
+
+
+class _Planned(NamedTuple):
+    """The plan of a file by itself, as if nothing else were rewritten."""
+
+    plan: FilePlan
+    looks_at: frozenset[str] = frozenset()
+    """The other files with fixes that it depends on, by their real paths."""
+
+
+def _dependencies(file: _Loaded, among: Collection[str]) -> frozenset[str]:
+    """Those of the files ``among`` that the file depends on: what it imports, and what imports it."""
+    own = os.path.realpath(file.path)
+    options = file.options
+    if options.verify and (options.script or options.module or options.settings.verify.command):
+        return frozenset(among) - {own}  # All are run by one program, say.
+    led = {os.path.realpath(path) for path in traces.led_to(os.path.abspath(file.path))}
+    return frozenset(led & set(among) - {own})
+
+
+def _one_after_the_other(
+    planned: Sequence[_Planned], again: Callable[[str], FilePlan]
+) -> dict[str, FilePlan]:
+    """The plan of each file, with those before it rewritten already: by path.
+
+    So what is written together has been looked at, and run, together. A file that depends on one that is
+    rewritten before it is planned ``again``; what it imports comes before it. Last come the files in which
+    nothing has held yet: what raised elsewhere may have kept it from being proved.
+    """
+    from gradfix.autograd import imports
+
+    plans = {one.plan.path: one.plan for one in planned}
+    contents: dict[str, bytes] = {}
+    for holds in (True, False):
+        waiting = {
+            os.path.realpath(one.plan.path): one
+            for one in planned
+            if one.plan.attempts and bool(one.plan.applied) is holds
+        }
+        while waiting:
+            free = (path for path, one in waiting.items() if not one.looks_at & waiting.keys())
+            path = next(free, next(iter(waiting)))
+            plan, looks_at = waiting.pop(path)
+            if others := {one: contents[one] for one in looks_at & contents.keys()}:
+                with files.rewritten(others):
+                    imports.forget()
+                    plan = plans[plan.path] = again(plan.path)
+                imports.forget()
+            if plan.applied:
+                contents[path] = plan.after
+    return plans
 
 
 def _plan_interactively(
@@ -384,11 +458,11 @@ def _plan_interactively(
     """The same, written already as far as it was accepted, file after file."""
     assert options.interactive is not None
     with servers_kept() if options.verify else nullcontext():
-        files = [
+        plans = [
             _plan_file(file, report, chosen.get(file.path, file.options)) for file, report in with_content
         ]
     return Plan(
-        tuple(files), loading.problems, loading.checked, loading.empty, unkept=options.interactive.unkept
+        tuple(plans), loading.problems, loading.checked, loading.empty, unkept=options.interactive.unkept
     )
 
 
@@ -402,7 +476,10 @@ def _plan_file(file: _Loaded, report: FileReport, options: Options) -> FilePlan:
     parsed = source.parse(file.path, file.data, options.settings.max_file_size) if wanted else None
     unchanged = FilePlan(file.path, file.data, file.data, report.text, remaining=report.findings)
     try:
-        with _time_budget(options) if parsed is not None and options.interactive is None else nullcontext():
+        with (
+            _time_budget(options) if parsed is not None and options.interactive is None else nullcontext(),
+            traces.on_behalf_of(os.path.abspath(file.path)),
+        ):
             repaired = repair(parsed, options) if isinstance(parsed, Source) else unchanged
     except Exception as error:
         repaired = unchanged._replace(problems=(problem_of(file.path, "the rewriting", error),))
@@ -498,12 +575,15 @@ def _apply_in_turn(
     applied: list[Attempt] = []
     refuted: dict[FixKey, Attempt] = {}
     tried: set[FixKey] = set()
+    late: set[tuple[str, str, int]] = set()
+    """The findings of which one fix was not proved in time: then none is."""
     number = 0
     advanced = False
     while True:
         if talk is not None and talk.over:
             return analysis, (*applied, *refuted.values())
-        candidate = next((found for found in _candidates(analysis, options) if found.key not in tried), None)
+        candidates = (one for one in _candidates(analysis, options) if one.key[:3] not in late)
+        candidate = next((found for found in candidates if found.key not in tried), None)
         if candidate is None:
             if not advanced:
                 return analysis, (*applied, *refuted.values())
@@ -527,6 +607,10 @@ def _apply_in_turn(
             candidate, after = answer
         with nullcontext() if talk is None else _time_budget(options):
             attempt = prove(analysis, candidate, after, options)
+        if attempt.out_of_time and candidate.key in refuted:
+            continue  # What running it has shown before still counts.
+        if attempt.out_of_time and not attempt.applied:
+            late.add(candidate.key[:3])
         attempt = attempt._replace(
             also=tally.also(analysis, candidate.finding, after),
             asked_for=tally.counts(candidate.finding),

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
+from gradfix.autograd.callers import scripts
 from gradfix.autograd.open_world import OF_NETWORKS
 from gradfix.autograd.program import Program, worlds_of
 from gradfix.autograd.symbols import Key, Role, World
@@ -22,7 +23,8 @@ from gradfix.core.codemod import Fix
 from gradfix.core.span import Span
 from gradfix.pipeline.analysis import Analysis, run_model
 from gradfix.pipeline.placing import spans_of
-from gradfix.verify.alone import Driver
+from gradfix.project.scanning import scan
+from gradfix.verify.alone import Driver, kinds_of
 from gradfix.verify.command import project_root
 
 SIZE = re.compile(
@@ -59,6 +61,68 @@ def drivers(before: Analysis, after: Analysis, fix: Fix, assumed: bool) -> Itera
             callers in sight, these know more than worlds do, and what is handed optimizers is no entry.
     """
     spans = [span for edit in fix.edits for span in spans_of(edit)]
+    whole = list(_programs(before, after, spans))
+    if not assumed and not fix.only_cuts:
+        yield from whole  # They know more than what can be made up.
+    yield from _by_entry(before, after, fix, assumed, spans)
+    if assumed or fix.only_cuts:
+        yield from whole
+
+
+def _programs(before: Analysis, after: Analysis, spans: Sequence[Span]) -> Iterator[list[Driver]]:
+    """The scripts that run the file, or import it: each is run with what it lacks absent or made up."""
+    path = os.path.realpath(before.source.path)
+    own = [path] if scan(path).runs else []
+    first, last = _around(after.source.tree, spans)
+    for script in (*own, *(one.path for one in scripts(path)))[:PROGRAMS]:
+        name = os.path.relpath(script, os.path.realpath(project_root(Path(path)))).replace(os.sep, "/")
+        if name.startswith(".."):
+            continue
+        text = '''"""The program {name}, without what is not installed, and with what it lacks made up.
+
+By hand, from the project's root, where gradfix is installed beside torch:
+python -m gradfix.runtime alone THIS_FILE
+"""
+
+from step_alone import program
+
+MADE_UP = {{}}  # What its runs have asked for.
+
+program({name!r})
+'''
+        yield [Driver(f"the program {name}", text.format(name=name), "", kinds_of({}), first, last)]
+
+
+PROGRAMS = 2
+"""How many scripts are tried."""
+
+
+def _around(tree: ast.Module, spans: Sequence[Span]) -> tuple[int, int]:
+    """The lines of the innermost functions around some places; of all of the file where one is in none."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    found = [
+        min(
+            (one for one in functions if _first_line(one) <= span.line <= (one.end_lineno or 0)),
+            key=lambda one: (one.end_lineno or 0) - one.lineno,
+            default=None,
+        )
+        for span in spans
+    ]
+    inner = [one for one in found if one is not None]
+    if len(inner) < len(found) or not inner:
+        return 1, max((node.end_lineno or 1 for node in tree.body), default=1)
+    return min(one.lineno for one in inner), max(one.end_lineno or 0 for one in inner)
+
+
+def _first_line(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The line of a function's first decorator, or of its name."""
+    return min([function.lineno, *(one.lineno for one in function.decorator_list)])
+
+
+def _by_entry(
+    before: Analysis, after: Analysis, fix: Fix, assumed: bool, spans: Sequence[Span]
+) -> Iterator[list[Driver]]:
+    """The drivers of each entry, the nearest first."""
     reaching = (before.program.entry_points_to(spans) if before.program is not None else None) or set()
     for entry in _entries(before.source.tree, spans, reaching):
         program = run_model(before.source, {entry.key})
@@ -70,7 +134,8 @@ def drivers(before: Analysis, after: Analysis, fix: Fix, assumed: bool) -> Itera
             or reaching == {entry.key}
             or not any(Role.OPTIMIZER in world.roles.values() for world in worlds)
         )
-        written = [_driver(before, after, entry, world) for world in worlds if known]
+        evaluates = fix.only_cuts and not _differentiates(entry.function)
+        written = [_driver(before, after, entry, world, evaluates) for world in worlds if known]
         if isinstance(program, Program):
             program.release()
         if written:
@@ -96,13 +161,20 @@ def _functions(tree: ast.Module) -> Iterator[Entry]:
             yield from (Entry(one, node) for one in node.body if isinstance(one, ast.FunctionDef))
 
 
-def _driver(before: Analysis, after: Analysis, entry: Entry, world: World) -> Driver:
-    """The script that calls an entry in a world."""
+def _differentiates(function: ast.FunctionDef) -> bool:
+    """Whether there is a backward in a function."""
+    return any(isinstance(node, ast.Attribute) and node.attr == "backward" for node in ast.walk(function))
+
+
+def _driver(before: Analysis, after: Analysis, entry: Entry, world: World, evaluates: bool) -> Driver:
+    """The script that calls an entry in a world; it takes a step afterwards where that only evaluates."""
     path = Path(before.source.path).absolute()
     name = os.path.relpath(path, project_root(path)).replace(os.sep, "/")
     written = _Script(entry, world, before.source.lines)
     written.set_up()
     call = written.call()
+    if evaluates:
+        call = f"afterwards({call}, {', '.join(written.holders())})"
     made = "".join(f"{line}\n" for line in written.lines)
     assumed = _assumed(world)
     said = f"\n\nIt is assumed that {assumed}." if assumed else ""
@@ -112,7 +184,7 @@ By hand, from the project's root, where gradfix is installed beside torch:
 python -m gradfix.runtime alone THIS_FILE
 """
 
-from step_alone import Given, load, make, network, number, optimizer, returns, turns
+from step_alone import Given, afterwards, load, make, network, number, optimizer, returns, setup, turns
 
 MADE_UP = {{}}  # The sizes and types that its use has asked for.
 
@@ -125,10 +197,25 @@ module = load({name!r})
         entry.name,
         text,
         assumed,
-        tuple(written.networks.items()),
+        kinds_of(written.networks),
         getattr(node, "lineno", 1),
         getattr(node, "end_lineno", 1),
+        tuple(_callers(after.source.tree, entry)),
     )
+
+
+def _callers(tree: ast.Module, entry: Entry) -> Iterator[tuple[int, int]]:
+    """The lines of the functions, and of what else is at the top, that call an entry."""
+    name = entry.function.name
+    for node in [
+        *tree.body,
+        *(one for cls in tree.body if isinstance(cls, ast.ClassDef) for one in cls.body),
+    ]:
+        if isinstance(node, ast.ClassDef) or getattr(node, "name", "") == name:
+            continue
+        called = (one.func for one in ast.walk(node) if isinstance(one, ast.Call))
+        if any(name == _last(func) for func in called):
+            yield node.lineno, node.end_lineno or node.lineno
 
 
 def _assumed(world: World) -> str:
@@ -165,6 +252,8 @@ class _Script:
             "network",
             "optimizer",
             "number",
+            "setup",
+            "afterwards",
         }
 
     def set_up(self) -> None:
@@ -188,6 +277,14 @@ class _Script:
             for key in roles:
                 if isinstance(key, tuple) and isinstance(key[0], ast.ClassDef) and key in self.made:
                     self.lines.append(f"subject.{key[1]} = {self.made[key]}")
+
+            self.lines.append("setup(subject)")
+
+    def holders(self) -> list[str]:
+        """The variables that hold networks."""
+        held = [line.partition(" = network(")[0] for line in self.lines if " = network(" in line]
+        of_class = self.entry.cls is not None and not _is_static(self.entry.function)
+        return ["module", *(["subject"] if of_class else []), *dict.fromkeys(held)]
 
     def _place(self, key: Key) -> tuple[int, int, str]:
         """Where a symbol comes from: they are made in this order."""

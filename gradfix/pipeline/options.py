@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +35,24 @@ class StepsAlone(enum.Enum):
     """It is run, and what that shows is reported."""
     WRITTEN = enum.auto()
     """What is proved so is written."""
+
+
+class TimeLimit(NamedTuple):
+    """How long the proofs of all files together may take."""
+
+    seconds: float
+    end: float
+    """When it is over, by ``time.monotonic()``, which tells the same in forked processes."""
+
+    @classmethod
+    def from_now(cls, seconds: float) -> TimeLimit:
+        """The limit that begins now."""
+        return cls(seconds, time.monotonic() + seconds)
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left."""
+        return max(0.0, self.end - time.monotonic())
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +84,7 @@ class RequestedOptions:
     arguments: tuple[str, ...] = ()
     """What the script is called with."""
     verify: bool = True
+    time_limit: TimeLimit | None = None
     unproved: bool = False
     step_alone: StepsAlone = StepsAlone.LEFT
     codemods: tuple[str, ...] = ()
@@ -117,6 +137,8 @@ class Options:
     module: str | None = None
     arguments: tuple[str, ...] = ()
     verify: bool = True
+    time_limit: TimeLimit | None = None
+    """When no further proof is begun, and the one that is being made is given up."""
     unproved: bool = False
     """Whether a fix is applied too that running could not prove."""
     step_alone: StepsAlone = StepsAlone.LEFT
@@ -136,6 +158,11 @@ class Options:
     attempted: Callable[[str, int, Attempt], None] | None = None
     """Called when a fix has been run, see :class:`RequestedOptions`."""
     interactive: Interactive | None = None
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the time for all proofs is over."""
+        return self.verify and self.time_limit is not None and not self.time_limit.left
 
     def under(self, settings: configuration.Settings) -> Options | Refusal:
         """The options for files whose configuration is ``settings``."""
@@ -240,6 +267,7 @@ def _combined(
         module=requested.module,
         arguments=requested.arguments,
         verify=requested.verify,
+        time_limit=requested.time_limit,
         unproved=requested.unproved,
         step_alone=StepsAlone.WRITTEN if settings.step_alone else requested.step_alone,
         allow_unsandboxed=requested.allow_unsandboxed,

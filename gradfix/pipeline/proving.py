@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradfix.core.codemod import Finding, Fix
 from gradfix.pipeline.analysis import Analysis, analyse, problem_of
@@ -15,7 +15,7 @@ from gradfix.pipeline.options import Options, StepsAlone, configured_in, keep_wi
 from gradfix.pipeline.results import Attempt, Outcome
 from gradfix.project import configuration, source
 from gradfix.project.source import Problem
-from gradfix.system import scratch
+from gradfix.system import files, scratch
 
 if TYPE_CHECKING:
     from gradfix.pipeline.certificate import Certificate, RerunLocation
@@ -46,13 +46,24 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
     attempt = Attempt(candidate.finding, fix, before.source.text, text, Outcome.UNVERIFIED)
     if not options.verify:
         return attempt
+    if options.is_out_of_time:
+        return _out_of_time(attempt, options, "not reached")
+    evidence: Evidence | None
     try:
         evidence = _evidence(before, after, fix, options)
-        if evidence.outcome == "not run" and options.step_alone is not StepsAlone.LEFT:
+        tries_alone = options.step_alone is not StepsAlone.LEFT and not options.is_out_of_time
+        if evidence.outcome == "not run" and tries_alone:
             evidence = _alone(before, after, candidate.finding, fix, evidence, options)
     except Exception as error:
         reason = problem_of(before.source.path, "verification", error).message
-        return attempt._replace(reason=reason, withheld=not options.unproved)
+        attempt = attempt._replace(reason=reason, withheld=not options.unproved)
+        evidence = None
+    if options.is_out_of_time:
+        return _out_of_time(attempt, options, "begun, and not finished", begun=True)
+    if evidence is None:
+        return attempt
+    others = tuple(f"{os.path.relpath(one)} by what it is rewritten to" for one in files.now_rewritten())
+    evidence = replace(evidence, standins=(*evidence.standins, *others))
     outcomes = {one.value: one for one in Outcome}
     outcome = outcomes.get(evidence.outcome, Outcome.UNVERIFIED)
     is_unproved = outcome is Outcome.UNVERIFIED or (
@@ -60,6 +71,19 @@ def prove(before: Analysis, candidate: Candidate, after: Analysis, options: Opti
     )
     withheld = not options.unproved and is_unproved
     return attempt._replace(outcome=outcome, reason=evidence.reason, evidence=evidence, withheld=withheld)
+
+
+def _out_of_time(attempt: Attempt, options: Options, how_far: str, *, begun: bool = False) -> Attempt:
+    """``attempt``, as the user's limit of time has left it.
+
+    Of a proof that was under way nothing counts: its last runs may have been ended before they were over.
+    """
+    from gradfix.verify.evidence import Evidence
+
+    assert options.time_limit is not None
+    reason = f"{how_far} within the {options.time_limit.seconds:g} s of --seconds"
+    evidence = Evidence("not run", reason) if begun else None
+    return attempt._replace(reason=reason, evidence=evidence, withheld=not options.unproved, out_of_time=True)
 
 
 def complete(fix: Fix, before: Analysis, after: Analysis) -> Fix:
@@ -110,7 +134,8 @@ def _evidence(before: Analysis, after: Analysis, fix: Fix, options: Options) -> 
 
     chosen = command_for(str(path), options)
     evidence = run(chosen)
-    if evidence.outcome != "not run" or chosen != Command(readable=chosen.readable, env=chosen.env):
+    plain = Command(readable=chosen.readable, env=chosen.env, rewritten=chosen.rewritten)
+    if evidence.outcome != "not run" or chosen != plain:
         return evidence
     for script in scripts(os.path.realpath(path))[:THROUGH]:
         through = run(replace(chosen, entry=Path(script.path)))
@@ -183,7 +208,15 @@ def command_for(path: str, options: Options) -> Command:
         cwd=found.cwd or folder,
         readable=tuple(Path(one) for one, decided in read_by_runs(options.settings) if decided.allowed),
         env=settings.env,
+        rewritten=tuple(_rewritten()),
     )
+
+
+def _rewritten() -> Iterator[tuple[str, str]]:
+    """The other files that are to hold another text when this one is written."""
+    for path, data in files.now_rewritten().items():
+        if isinstance(parsed := source.parse(path, data), source.Source):
+            yield path, parsed.text
 
 
 def _configured(path: str, settings: configuration.Settings) -> str | None:
@@ -243,7 +276,9 @@ def time_budget(options: Options) -> AbstractContextManager[None]:
     from gradfix.verify.runner import budget
 
     seconds = max(PER_FILE, RUNS_PER_FILE * limits_of(options).seconds)
-    return budget(seconds if options.step_alone is StepsAlone.LEFT else ALONE * seconds)
+    if options.step_alone is not StepsAlone.LEFT:
+        seconds *= ALONE
+    return budget(seconds if options.time_limit is None else min(seconds, options.time_limit.left))
 
 
 ALONE = 3
@@ -254,6 +289,7 @@ PER_FILE, RUNS_PER_FILE = 120.0, 4
 
 def rerun(certificate: Certificate, place: RerunLocation | None, options: Options) -> Evidence:
     """What running both versions of a certificate shows now, in ``place`` or in an empty folder."""
+    from gradfix.verify.alone import drivers_again, verify_alone
     from gradfix.verify.evidence import Evidence
     from gradfix.verify.interpreter import choose_interpreter
     from gradfix.verify.verification import verify_rewrites
@@ -263,19 +299,23 @@ def rerun(certificate: Certificate, place: RerunLocation | None, options: Option
     interpreter = options.interpreter or choose_interpreter(place.file if place else Path.cwd() / name)
     if isinstance(interpreter, str):
         return Evidence("not run", interpreter)
+    drivers, schema = drivers_again(certificate.alone) if certificate.alone is not None else ([], "")
     with (
-        time_budget(options),
+        time_budget(replace(options, step_alone=StepsAlone.SHOWN) if drivers else options),
         scratch.folder() as folder,
     ):
         here = place or certificate.place_apart(folder)
         command = command_for(str(here.file), options)
-        (evidence,) = verify_rewrites(
-            [replace(certificate.rewrite(here), faults=_certified_faults(certificate, here, options))],
-            python=interpreter,
-            command=command if place else replace(command, cwd=folder),
-            limits=limits_of(options),
-            allow_unsandboxed=options.allow_unsandboxed,
-        )
+        rewrite = replace(certificate.rewrite(here), faults=_certified_faults(certificate, here, options))
+        how: dict[str, Any] = {
+            "python": interpreter,
+            "command": command if place else replace(command, cwd=folder),
+            "limits": limits_of(options),
+            "allow_unsandboxed": options.allow_unsandboxed,
+        }
+        (evidence,) = verify_rewrites([rewrite], **how)
+        if evidence.outcome == "not run" and certificate.alone is not None:
+            evidence = verify_alone(rewrite, drivers, evidence.reason, schema=schema, **how)
     versions = (certificate.before, certificate.after)
     before, after = (source.layout(certificate.filename, text) for text in versions)
     return evidence.reworded(before.reworded, after.reworded)

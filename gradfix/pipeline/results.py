@@ -85,6 +85,8 @@ class Attempt(NamedTuple):
     """``None`` if nothing was to be run."""
     withheld: bool = False
     """Whether it is left out because it is not proved."""
+    out_of_time: bool = False
+    """Whether it is not proved because the time that the user gives to all proofs was over."""
     also: tuple[Finding, ...] = ()
     """The other findings that it mends, at their places before it."""
     asked_for: bool = True
@@ -277,6 +279,11 @@ class Plan(_FileResults[FilePlan]):
     def remaining(self) -> tuple[Reported, ...]:
         """The findings that are left when the plan is written."""
         return tuple(reported for file in self.files for reported in file.remaining)
+
+    @property
+    def out_of_time(self) -> tuple[FilePlan, ...]:
+        """The files in which the time for all proofs was over before each rewrite was proved or refused."""
+        return tuple(file for file in self.files if any(one.out_of_time for one in file.attempts))
 
     @property
     def was_run(self) -> bool:

@@ -130,6 +130,7 @@ def _judge(pair: _Pair) -> Judged:
         results.Mistake(
             next((fix.claim for fix in finding.fixes), Claim()),
             carried=finding.code == "carried-hidden-state",
+            for_later=finding.for_later,
             entries=finding.code in _ENTRIES,
             kept=finding.code in (*_ENTRIES, "stale-forward", "undetached-fake"),
             still_there=_still_there(key, keyed, by_key(after, options)),

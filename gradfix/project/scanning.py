@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import NamedTuple
 
@@ -40,8 +39,7 @@ _scanned: dict[str, tuple[tuple[int, int], Scanned]] = {}
 def scan(path: str) -> Scanned:
     """What the text of a module tells, read once."""
     try:
-        status = os.stat(path)
-        stamp = (status.st_mtime_ns, status.st_size)
+        stamp = files.stamp(path)
         known = _scanned.get(path)
         if known is not None and known[0] == stamp:
             return known[1]

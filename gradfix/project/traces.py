@@ -140,23 +140,25 @@ def reading(path: str) -> None:
     about_to_read(path, _behalf[-1])
 
 
+def led_to(path: str) -> set[str]:
+    """All files and folders on whose behalf something was asked that matters to the file at ``path``."""
+    seen: set[str] = set()
+    todo = [path]
+    while todo:
+        led = _followed.get(todo.pop(), set()) - seen
+        seen |= led
+        todo += led
+    return seen
+
+
 def trace(path: str) -> list[bytes]:
     """What has been asked up to now on behalf of a file, and of all that it led to, and the answers.
 
     There is a line for each file and folder on whose behalf something was asked.
     """
-    found: list[bytes] = []
     # Code of which nobody knows where it stands is looked for from nowhere.
-    todo = ["", path]
-    seen = set(todo)
-    while todo:
-        asker = todo.pop()
-        if asker in _asked:
-            found.append(_line(asker))
-        led = _followed.get(asker, set()) - seen
-        seen |= led
-        todo += led
-    return found
+    askers = {"", path} | led_to("") | led_to(path)
+    return [_line(asker) for asker in sorted(askers) if asker in _asked]
 
 
 def _line(asker: str) -> bytes:

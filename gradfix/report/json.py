@@ -230,6 +230,7 @@ def _attempt(attempt: Attempt, places: _Places) -> _Json:
         "effect": str(attempt.fix.effect),
         "outcome": str(attempt.outcome),
         "reason": attempt.reason,
+        "out_of_time": attempt.out_of_time,
         **places.of(attempt.reported_finding.span),
         "asked_for": attempt.asked_for,
         "also": [{"code": one.code, **places.of(one.span)} for one in attempt.also],

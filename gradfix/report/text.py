@@ -445,7 +445,10 @@ def _done(plan: Plan) -> str:
     alone = sum(a.outcome is Outcome.PROVED_ALONE for a in plan.attempts if not a.applied)
     if alone:
         parts.append(f"{alone} proved for the step alone and not applied")
-    withheld = len(plan.attempts) - len(applied) - refuted - alone
+    late = sum(a.out_of_time for a in plan.attempts if not a.applied)
+    if late:
+        parts.append(f"{late} not proved in time and not applied")
+    withheld = len(plan.attempts) - len(applied) - refuted - alone - late
     if withheld:
         parts.append(f"{withheld} not proved and not applied")
     unsafe = sum(1 for found in plan.remaining if found.fix)
@@ -455,6 +458,13 @@ def _done(plan: Plan) -> str:
     if left:
         parts.append(f"{_count(left, 'finding')} left without a fix")
     return ", ".join(parts)
+
+
+def out_of_time(plan: Plan, seconds: float, *, goes_on: bool) -> str:
+    """That the time was over before all rewrites were proved, and what to do about it."""
+    rewrites = _count(sum(one.out_of_time for one in plan.attempts), "rewrite")
+    what = f"{rewrites} in {_count(len(plan.out_of_time), 'file')} not proved within {seconds:g} s"
+    return f"{what}: " + ("the same command again goes on from here" if goes_on else "--seconds gives more")
 
 
 def missing_in_patch(plan: Plan) -> Iterator[str]:

@@ -11,7 +11,7 @@ import ast
 import enum
 from collections.abc import Iterator
 
-from gradfix.autograd.graph import Backward, Step
+from gradfix.autograd.graph import Backward, Event, Step
 from gradfix.autograd.program import EntryPoint, Program
 from gradfix.autograd.trace_queries import backwards, gradient_clears, steps
 from gradfix.core.syntax import LOOPS, last_name
@@ -44,7 +44,7 @@ def clearing_statement(program: Program, backward: Backward, step: Step) -> ast.
     A statement: the step waits for several iterations, and they are cleared after this statement. True: it
     does not wait, and they may be cleared before the backward. False: it is not known whether it waits.
     """
-    if _counted_by_a_framework(program, step):
+    if counted_by_a_framework(program, step):
         return program.statement(step.site)
     if program.function(backward.site) is not program.function(step.site):
         return not _left_out(program, backward, step)
@@ -80,12 +80,13 @@ def clearing_statement(program: Program, backward: Backward, step: Step) -> ast.
     return found if sites <= inside and not isinstance(found, ast.Return) else False
 
 
-def _counted_by_a_framework(program: Program, step: Step) -> bool:
-    """Whether a step stands within ``with accelerator.accumulate(net):``, where most of its calls do nothing.
+def counted_by_a_framework(program: Program, event: Event) -> bool:
+    """Whether a step or a clearing stands within ``with accelerator.accumulate(net):``: most of its calls do
+    nothing.
 
     Whatever else may be called so, gradients may be cleared behind a step.
     """
-    entered = (one for one in program.ancestors(step.site) if isinstance(one, (ast.With, ast.AsyncWith)))
+    entered = (one for one in program.ancestors(event.site) if isinstance(one, (ast.With, ast.AsyncWith)))
     items = (item.context_expr for one in entered for item in one.items)
     return any(isinstance(one, ast.Call) and last_name(one) == "accumulate" for one in items)
 

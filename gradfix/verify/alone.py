@@ -8,8 +8,10 @@ agree. And a harness proves only if it refutes: with one more mistake planted in
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gradfix.runtime.alone.kinds import KINDS
@@ -21,10 +23,10 @@ from gradfix.verify.planting import Planted, planted
 from gradfix.verify.trial import Rewrite, Trial
 from gradfix.verify.verification import verified
 
-SCHEMA = json.dumps({"handed": True, "rows": 6})
-"""With what the runs of a driver begin."""
+SCHEMA = json.dumps({"handed": True, "rows": 6, "batch": 6, "alone": True})
+"""With what the runs of a driver begin: little data, and no further processes."""
 PLACES = 2
-"""At how many places each kind of mistake is planted."""
+"""At how many places a kind of mistake is planted, until it is refuted at one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +37,21 @@ class Driver:
     text: str
     world: str
     """What it assumes, for people."""
-    networks: tuple[tuple[str, str], ...]
-    """Those that are made up, each with the optimizer that updates it."""
+    kinds: tuple[str, ...]
+    """The kinds of made-up networks that differ in it."""
     first: int
     last: int
     """The lines of the entry in the fixed text."""
+    callers: tuple[tuple[int, int], ...] = ()
+    """The lines there of what calls it, which is not run."""
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of networks that differ in it."""
-        if not self.networks:
-            return KINDS[:1]
-        owners = [owner for _, owner in self.networks if owner]
-        return KINDS if len(set(owners)) < len(owners) else tuple(one for one in KINDS if one != "shared")
+
+def kinds_of(networks: Mapping[str, str]) -> tuple[str, ...]:
+    """The kinds of networks that differ where these are made up, each with the optimizer that updates it."""
+    if not networks:
+        return KINDS[:1]
+    owners = [owner for owner in networks.values() if owner]
+    return KINDS if len(set(owners)) < len(owners) else tuple(one for one in KINDS if one != "shared")
 
 
 class Harness:
@@ -75,7 +79,7 @@ class Harness:
         entry = self.rewrite.path.absolute().parent / "step_alone.py"
         trials = [
             Trial(
-                replace(self.rewrite, after=after),
+                replace(self.rewrite, after=after, apart=driver.callers),
                 replace(self.command, args=(kind,), module=None, entry=entry, driver=driver.text),
                 seeds,
                 self.limits,
@@ -95,22 +99,25 @@ def verify_alone(
     command: Command,
     limits: Limits,
     allow_unsandboxed: bool,
+    schema: str = SCHEMA,
 ) -> Evidence:
     """What drivers of a step show of a rewrite whose program cannot run for the reason ``why``.
 
     Args:
         drivers: Of one entry, one for each world.
+        schema: What their runs begin with.
     """
     interpreter = choose_interpreter(rewrite.path, python)
     if isinstance(interpreter, str):
         return Evidence("not run", interpreter)
     harness = Harness(rewrite, command, interpreter, limits, allow_unsandboxed)
     first = drivers[0]
-    ((evidence, trial),) = harness.run([(first, KINDS[0], rewrite.after)], SCHEMA)
+    ((evidence, trial),) = harness.run([(first, KINDS[0], rewrite.after)], schema)
     kinds = first.kinds
-    alone = StepAlone(
-        first.entry, why, tuple(driver.world for driver in drivers), kinds, (), _kept(first, trial.schema)
-    )
+    texts = [_kept(driver, trial.schema) for driver in drivers]
+    worlds = tuple(driver.world for driver in drivers)
+    lines = (first.first, first.last)
+    alone = StepAlone(first.entry, why, worlds, kinds, (), texts[0], tuple(texts[1:]), first.callers, lines)
     evidence = replace(evidence, alone=alone)
     if evidence.outcome != "proved":
         return evidence
@@ -120,9 +127,7 @@ def verify_alone(
             where = ", ".join(filter(None, (f"networks that are {kind}", driver.world)))
             reason = f"not all worlds agree: with {where}: {other.reason}"
             return replace(evidence, outcome="not run", reason=reason)
-    mutants = _chosen(rewrite, first)
-    shown = harness.run([(first, KINDS[0], one.text) for one in mutants], trial.schema, (0,))
-    refuted, missed = _told(evidence, [(one, found) for one, (found, _) in zip(mutants, shown)])
+    refuted, missed = _refuted(harness, first, evidence, trial.schema)
     evidence = replace(evidence, alone=replace(alone, refuted=tuple(refuted)))
     if missed is not None:
         return replace(evidence, outcome="not run", reason=missed)
@@ -132,46 +137,45 @@ def verify_alone(
         (
             evidence.reason,
             *([f"the same in {ways}"] if ways else []),
-            f"{len(refuted)} planted mistakes are not proved there",
+            f"{len(refuted)} planted mistakes are refuted there",
             f"the program itself could not run: {why}",
         )
     )
     return replace(evidence, outcome="proved for the step alone", reason=reason)
 
 
-def _chosen(rewrite: Rewrite, driver: Driver) -> list[Planted]:
-    """The mistakes to plant: of each kind at some places."""
-    found: dict[str, list[Planted]] = {}
-    for one in planted(rewrite.after, driver.first, driver.last):
-        found.setdefault(one.kind, []).append(one)
-    return [one for of in found.values() for one in of[:PLACES]]
+def _refuted(
+    harness: Harness, driver: Driver, evidence: Evidence, schema: str
+) -> tuple[list[str], str | None]:
+    """Which planted mistakes are refuted, and what keeps that from being enough.
 
-
-def _told(evidence: Evidence, shown: Sequence[tuple[Planted, Evidence]]) -> tuple[list[str], str | None]:
-    """Which planted mistakes are refuted, or looked at and not proved, and what keeps that from being enough.
-
-    One with which each step consumes the same as without is none. One at least has to be refuted.
+    Of each kind that can be planted, and with which the steps consume something else, one has to be refuted.
+    A kind that is not at the first place is planted at the next one.
     """
+    rewrite = harness.rewrite
+    places: dict[str, list[Planted]] = {}
+    for one in planted(rewrite.after, driver.first, driver.last):
+        places.setdefault(one.kind, []).append(one)
     told: list[str] = []
-    doubtful: str | None = None
-    for one, found in shown:
-        named = f"{one.kind} at line {one.line}"
-        if found.outcome == "refuted":
-            told.append(named)
-        elif found.outcome == "proved":
-            if _consumed(found) != _consumed(evidence):
-                return told, f"the step alone proves a planted mistake: {named}"
-        elif found.checks:
-            # What is left open is not what the original trains: it is not proved for what it is.
-            told.append(f"{named} {NOT_PROVED}")
-        else:
-            doubtful = f"the step alone does not tell a planted mistake: {named} ({found.reason})"
-    if all(name.endswith(NOT_PROVED) for name in told):
-        return told, doubtful or "no mistake could be planted that the step alone refutes"
-    return told, doubtful
-
-
-NOT_PROVED = "(not proved)"
+    open_kinds: dict[str, str] = {}
+    for turn in range(PLACES):
+        asked = [of[turn] for of in places.values() if len(of) > turn]
+        shown = harness.run([(driver, KINDS[0], one.text) for one in asked], schema, (0,))
+        for one, (found, _) in zip(asked, shown):
+            named = f"{one.kind} at line {one.line}"
+            if found.outcome == "refuted":
+                told.append(named)
+                del places[one.kind]
+                open_kinds.pop(one.kind, None)
+            elif _consumed(found) != _consumed(evidence):
+                if found.outcome == "proved":
+                    return told, f"the step alone proves a planted mistake: {named}"
+                open_kinds[one.kind] = (
+                    f"the step alone does not refute a planted mistake: {named} ({found.reason})"
+                )
+    if open_kinds:
+        return told, next(iter(open_kinds.values()))
+    return told, None if told else "no mistake could be planted that the step alone refutes"
 
 
 def _consumed(evidence: Evidence) -> list[str]:
@@ -183,4 +187,19 @@ def _consumed(evidence: Evidence) -> list[str]:
 def _kept(driver: Driver, schema: str) -> str:
     """The driver as it is kept with the evidence: with what its runs have asked for."""
     held = {name: one for name, one in json.loads(schema).items() if name != "seen"}
-    return driver.text.replace("MADE_UP = {}", f"MADE_UP = {held!r}")
+    return MADE_UP.sub(lambda _: f"MADE_UP = {held!r}", driver.text, count=1)
+
+
+MADE_UP = re.compile(r"^MADE_UP = (\{.*\})", re.M)
+
+
+def drivers_again(alone: StepAlone) -> tuple[list[Driver], str]:
+    """The drivers of a step that was run alone, and what their runs begin with."""
+    texts = (alone.driver, *alone.others)
+    drivers = [
+        Driver(alone.entry, text, world, alone.networks, *alone.lines, alone.callers)
+        for text, world in zip(texts, alone.worlds, strict=True)
+    ]
+    made_up = MADE_UP.search(alone.driver)
+    held = ast.literal_eval(made_up[1]) if made_up is not None else {}
+    return drivers, json.dumps(held) if held else SCHEMA

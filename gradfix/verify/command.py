@@ -40,6 +40,9 @@ class Command:
     driver: str = ""
     """The text that runs in the place of :attr:`entry`, which need not exist: it calls a step alone."""
 
+    rewritten: tuple[tuple[str, str], ...] = ()
+    """Other files of the project, by their real paths, each with the text that is imported in its place."""
+
     def payload(self, path: Path) -> dict[str, Any]:
         """The command as the probe reads it, for the file at the absolute ``path``."""
         return {
@@ -50,6 +53,7 @@ class Command:
             "cwd": os.path.realpath(self.working_directory(path)),
             "readable": [str(folder) for folder in self.readable],
             "env": self.variables(),
+            "rewritten": dict(self.rewritten),
         }
 
     def variables(self) -> dict[str, str]:

@@ -163,6 +163,12 @@ class StepAlone:
     """The mistakes that were planted into the repair, and that the same runs refute."""
     driver: str
     """The script that calls it, in the first of the worlds."""
+    others: tuple[str, ...] = ()
+    """The scripts that call it in the other worlds."""
+    callers: tuple[tuple[int, int], ...] = ()
+    """Between which lines of the fixed file it is called, which is not run."""
+    lines: tuple[int, int] = (1, 1)
+    """Between which lines of the fixed file mistakes are planted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +245,8 @@ class Evidence:
         """In what the step was run alone."""
         if self.alone is None:
             return []
-        shown = [f"{'program':<12}could not run: {self.alone.why}", f"{'step alone':<12}{self.alone.entry}()"]
+        entry = self.alone.entry if " " in self.alone.entry else f"{self.alone.entry}()"
+        shown = [f"{'program':<12}could not run: {self.alone.why}", f"{'step alone':<12}{entry}"]
         shown += [f"{'assumed':<12}{world}" for world in self.alone.worlds if world]
         if len(kinds := self.alone.networks) > 1:
             shown.append(f"{'networks':<12}made up, of {len(kinds)} kinds: {', '.join(kinds)}")

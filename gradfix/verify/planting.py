@@ -6,7 +6,7 @@ Each calls a helper that the harness gives to the file (``runtime/alone/planted.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 HELPERS = "__planted__"
@@ -27,6 +27,8 @@ LOSS_DOUBLED, DROPPED, STALE, DETACHED = (
     "term detached",
 )
 KINDS = (LOSS_DOUBLED, DROPPED, STALE, DETACHED)
+WEIGHTS_MOVED, RESULT_DOUBLED = "weights moved", "result doubled"
+"""The kinds for what differentiates nothing."""
 
 
 def planted(text: str, first: int, last: int) -> Iterator[Planted]:
@@ -53,17 +55,34 @@ def planted(text: str, first: int, last: int) -> Iterator[Planted]:
                 sums.append(("", loss))
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
             sums.append((ast.unparse(node.targets[0]), node.value))
+    if not losses and not sums:
+        yield from _into_evaluation(tree, text, first, last)
     for target, node in sums:
         if isinstance(node.op, (ast.Add, ast.Sub)) and (not target or target in losses):
             for side in (node.left, node.right):
                 yield _wrapped(DETACHED, text, side, "cut")
 
 
-def _wrapped(kind: str, text: str, node: ast.expr, helper: str) -> Planted:
-    """``text`` with the value of an expression given to a helper."""
+def _into_evaluation(tree: ast.Module, text: str, first: int, last: int) -> Iterator[Planted]:
+    """``text`` with weights that move where anything is called, and with results that count twice."""
+    here = [node for node in ast.walk(tree) if first <= getattr(node, "lineno", 0) <= last]
+    called = [
+        n.func for n in here if isinstance(n, ast.Call) and isinstance(n.func, (ast.Name, ast.Attribute))
+    ]
+    results = [n.value for n in here if isinstance(n, ast.Return) and n.value is not None]
+    if called:
+        yield _wrapped(WEIGHTS_MOVED, text, called, "moved")
+    if results:
+        yield _wrapped(RESULT_DOUBLED, text, results, "doubled")
+
+
+def _wrapped(kind: str, text: str, nodes: ast.expr | Sequence[ast.expr], helper: str) -> Planted:
+    """``text`` with the value of each of some expressions given to a helper."""
+    nodes = [nodes] if isinstance(nodes, ast.expr) else nodes
     lines = text.encode().splitlines(keepends=True)
-    ends = ((node.end_lineno or node.lineno, node.end_col_offset or 0, ")"),)
-    for line, column, what in (*ends, (node.lineno, node.col_offset, f"{HELPERS}.{helper}(")):
+    places = [(node.end_lineno or node.lineno, node.end_col_offset or 0, ")") for node in nodes]
+    places += [(node.lineno, node.col_offset, f"{HELPERS}.{helper}(") for node in nodes]
+    for line, column, what in sorted(places, key=lambda one: one[:2], reverse=True):
         held = lines[line - 1]
         lines[line - 1] = held[:column] + what.encode() + held[column:]
-    return Planted(kind, node.lineno, b"".join(lines).decode())
+    return Planted(kind, nodes[0].lineno, b"".join(lines).decode())

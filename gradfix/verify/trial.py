@@ -38,6 +38,9 @@ class Rewrite:
     effect: Effect
     within: Path | None = None
     """The folder that its runs may read in the place of the script's project."""
+    apart: tuple[tuple[int, int], ...] = ()
+    """Between which lines of the rewritten text nothing has to be executed for what it uses: callers of a
+    step that is run alone."""
     faults: tuple[Faults, Faults] | None = None
     """What is known to be wrong with the original, and with what becomes of it."""
 
@@ -71,7 +74,12 @@ class Trial:
     def changed_pieces(self) -> tuple[Piece, ...]:
         """The pieces that the rewrite changed, and those that depend on them: the fixed program has to
         execute them."""
-        return affected(self.rewrite.after, changed(self.rewrite.before, self.rewrite.after))
+        found = changed(self.rewrite.before, self.rewrite.after)
+        return tuple(
+            one
+            for one in affected(self.rewrite.after, found)
+            if one in found or not any(first <= one[0] <= last for first, last in self.rewrite.apart)
+        )
 
     @functools.cached_property
     def replaced_pieces(self) -> tuple[Piece, ...]:

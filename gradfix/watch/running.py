@@ -194,9 +194,10 @@ def _predicted(
         return None
     for file in driver.check([path], options).files:
         for reported in file.findings:
-            if _foretells(reported.finding, kind, lines) and not _contradicts(
-                reported.finding, file.text, lines, causes, path
-            ):
+            foretold = _foretells(reported.finding, kind, lines)
+            if foretold and not _contradicts(reported.finding, file.text, lines, causes, path):
+                return reported
+            if not foretold and _foretells_of_framework(reported.finding, kind, file.text, lines):
                 return reported
     return None
 
@@ -236,6 +237,20 @@ def _foretells(finding: Finding, kind: str, lines: set[int]) -> bool:
         and finding.raises == kind
         and any(span.line <= line <= span.end_line for span in raising for line in lines)
     )
+
+
+def _foretells_of_framework(finding: Finding, kind: str, text: str, raised: set[int]) -> bool:
+    """Whether ``finding`` is of an error that a framework's call raises, of what a method returns to it.
+
+    The line that has called the framework then says nothing of ``backward``.
+    """
+    lines = split_lines(text)
+    if finding.raises != kind and not any(fix.claim.raises == kind for fix in finding.fixes):
+        return False
+    if any(_CALL.search(lines[line - 1]) for line in raised if line <= len(lines)):
+        return False
+    spans = [note.span for note in finding.notes if RAISES in note.message]
+    return any(lines[s.line - 1].encode()[s.column : s.end_column] == b"return" for s in spans)
 
 
 def _contradicts(

@@ -129,6 +129,80 @@ for _ in range(5):
     praise.backward()
     opt_f.step()
 """
+SHELF = """
+reader = nn.Linear(6, 4)
+opt = torch.optim.SGD(reader.parameters(), lr=0.1)
+papers = torch.randn(12, 6)
+shelf = F.normalize(torch.randn(12, 4), dim=1)
+for _ in range(8):
+    taken = torch.randperm(12)[:4]
+    read = F.normalize(reader(papers[taken]), dim=1)
+    error = F.cross_entropy(read @ shelf.t() / 0.3, taken)
+    opt.zero_grad()
+    error.backward()
+    opt.step()
+    shelf = shelf.clone()
+    shelf[taken] = F.normalize(shelf[taken] + read, dim=1)
+"""
+WINDOWS = """
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for turn in range(60):
+    seen = torch.randn(4, 3)
+    opt.zero_grad()
+    error = F.mse_loss(net(seen)[:, 0], seen.sum(1)) / 4
+    error.backward()
+    if turn % 4 == 3:
+        opt.step()
+"""
+GATHERED = """
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+errors = []
+for turn in range(60):
+    seen = torch.randn(4, 3)
+    errors.append(F.mse_loss(net(seen)[:, 0], seen.sum(1)))
+    if turn % 4 == 3:
+        opt.zero_grad()
+        torch.stack(errors).mean().backward()
+        opt.step()
+        errors = []
+"""
+RETITLED = """
+class Titled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.title = nn.Linear(4, 6), nn.Linear(6, 9)
+    def forward(self, x):
+        return self.title(torch.tanh(self.body(x)))
+net = Titled()
+opt = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+net.title = nn.Linear(6, 3)
+for _ in range(8):
+    seen = torch.randn(5, 4)
+    error = F.cross_entropy(net(seen), seen[:, :3].argmax(1))
+    opt.zero_grad()
+    error.backward()
+    opt.step()
+"""
+LEVELLED = """
+class Levelled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("level", torch.zeros(4))
+        self.gain = nn.Parameter(torch.ones(4))
+    def forward(self, x):
+        self.level = 0.7 * self.level + 0.3 * x.mean(0)
+        return (x - self.level) * self.gain
+net = nn.Sequential(nn.Linear(3, 4), Levelled(), nn.Tanh(), nn.Linear(4, 1))
+opt = torch.optim.Adam(net.parameters(), lr=0.01)
+for _ in range(8):
+    seen = torch.randn(6, 3)
+    error = F.mse_loss(net(seen)[:, 0], seen.std(1))
+    opt.zero_grad()
+    error.backward()
+    opt.step()
+"""
 CLEARED = ("    doubt.backward()\n", "    opt_e.zero_grad()\n    doubt.backward()\n")
 CUT = ("expert(painted), zero", "expert(painted.detach()), zero")
 NO_STATE = ("    level = cell(seen, level)\n", "    level = cell(seen, torch.zeros(3, 5))\n")
@@ -143,6 +217,13 @@ RIGHT: dict[str, tuple[str, Edits]] = {
     ),
     "state begun anew": (TIDE, (("    seen, error", "    level = torch.zeros(3, 5)\n    seen, error"),)),
     "a mistake behind another": (FORGER, (CLEARED, CUT)),
+    "features that are kept as constants": (SHELF, (("(shelf[taken] + read,", "(shelf[taken] + read.detach(),"),)),
+    "one backward for a window, where there were four": (WINDOWS, ((WINDOWS, GATHERED),)),
+    "a layer that is added to what the optimizer owns": (
+        RETITLED,
+        (("nn.Linear(6, 3)\n", "nn.Linear(6, 3)\nopt.add_param_group({'params': net.title.parameters()})\n"),),
+    ),
+    "a statistic that goes on as a constant": (LEVELLED, (("0.7 * self.level +", "0.7 * self.level.detach() +"),)),
     "buffers that are emptied": (GAMES, (("    opt.step()\n", "    opt.step()\n    chosen, paid = [], []\n"),)),
     "an advantage from before the epochs": (
         EPOCHS,
@@ -169,6 +250,18 @@ WRONG: dict[str, tuple[str, Edits]] = {
             ("    seen, error = torch.randn(4, 3, 2), 0\n", "    level, seen = torch.zeros(3, 5), torch.randn(4, 3, 2)\n    error = 0\n"),
             ("F.mse_loss(gauge(level)", "F.mse_loss(gauge(level.detach())"),
         ),
+    ),
+    "features that are not kept any more": (
+        SHELF,
+        (("    shelf = shelf.clone()\n    shelf[taken] = F.normalize(shelf[taken] + read, dim=1)\n", ""),),
+    ),
+    "one backward for a window, of its last batch": (
+        WINDOWS,
+        ((WINDOWS, GATHERED.replace("torch.stack(errors).mean()", "errors[-1]")),),
+    ),
+    "a layer that is added without its bias": (
+        RETITLED,
+        (("nn.Linear(6, 3)\n", "nn.Linear(6, 3)\nopt.add_param_group({'params': [net.title.weight]})\n"),),
     ),
     "the mistake that hid another": (FORGER, (CUT,)),
     "an advantage that is computed again": (
@@ -211,6 +304,11 @@ def test_a_buffer_that_is_emptied_beside_one_that_is_not_is_not_accepted(
 ) -> None:
     one_of_two = (("    opt.step()\n", "    opt.step()\n    chosen.clear()\n"),)
     assert outcomes(original(HEAD + GAMES), GAMES, one_of_two, tmp_path) == {"not run"}
+
+
+def test_nobody_knows_whether_a_buffer_may_be_begun_anew(original: Original, tmp_path: Path) -> None:
+    anew = (("0.7 * self.level + 0.3 * x.mean(0)", "0.3 * x.mean(0)"),)
+    assert outcomes(original(HEAD + LEVELLED), LEVELLED, anew, tmp_path) == {"not run"}
 
 
 def test_what_is_detached_begins_anew_with_what_it_held_first() -> None:

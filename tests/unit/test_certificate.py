@@ -245,7 +245,7 @@ def test_the_file_may_have_changed_since(written: Path) -> None:
 
 def test_only_what_is_proved_is_applied_unless_more_is_asked_for(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
-    script.write_text("int('no licence')\n" + SCRIPT)
+    script.write_text("import no_licence\nif no_licence.given:\n    pass\n" + SCRIPT)
     before = script.read_bytes()
     arguments = ["apply", str(script), "--evidence", str(tmp_path / "evidence")]
     code, output = invoke(*arguments)
@@ -256,7 +256,7 @@ def test_only_what_is_proved_is_applied_unless_more_is_asked_for(tmp_path: Path)
 
     assert "`gradfix apply --unproved` writes it" in output
     _, dry = invoke(*arguments, "--dry-run")
-    assert "no licence" in dry
+    assert "no_licence" in dry
     assert ": unverified, so not in the patch: " in dry
     code, output = invoke(*arguments, "--unproved")
     assert code == 0

@@ -621,6 +621,13 @@ def test_feeds_of_an_optimizer_that_is_never_constructed() -> None:
     assert (found.verdict, found.detail) == ("not checked", "the optimizer of line 2 was never constructed")
 
 
+def test_a_run_with_updates_off_that_ends_before_an_optimizer_is_constructed() -> None:
+    before, after = (recording(backward(0), step(number), optimizers=1) for number in (1.0, 2.0))
+    still = UpdatesOff(before, recording(optimizers=0))
+    checks = check(Claim(unchanged=()), Effect.CHANGES, before, after, None, still)
+    assert verdicts(checks, "entries") == ["not checked"]
+
+
 # -- without an optimizer ------------------------------------------------------------------------
 
 

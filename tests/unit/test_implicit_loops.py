@@ -260,3 +260,22 @@ def test_a_prepared_network_is_called_by_its_new_name(options: Options) -> None:
 def test_what_an_accelerator_has_not_prepared_is_differentiated_as_ever(options: Options) -> None:
     text = PREPARED.replace("accelerator.prepare(net, optimizer, loader)", "net, optimizer, loader")
     assert not findings(text.replace("BACKWARD", "loss.backward()"), options)
+
+
+CLEARED_FIRST = (
+    PREPARED.replace("            optimizer.zero_grad()\n", "")
+    .replace("            loss = F", "            optimizer.zero_grad()\n            loss = F")
+    .replace("BACKWARD", "accelerator.backward(loss)")
+)
+
+
+def test_a_batch_that_does_not_step_does_not_clear_either(options: Options) -> None:
+    data = f"{HEAD}{CLEARED_FIRST}".encode()
+    (found,) = driver.check_text("script.py", data, options).findings
+    right = f"{HEAD}{PREPARED.replace('BACKWARD', 'accelerator.backward(loss)')}"
+    assert (found.finding.code, found.fixed_text) == ("misplaced-zero-grad", right)
+
+
+@pytest.mark.parametrize("batches", ["", "gradient_accumulation_steps=1"])
+def test_where_each_batch_steps_it_may_be_cleared_first(batches: str, options: Options) -> None:
+    assert not findings(CLEARED_FIRST.replace("gradient_accumulation_steps=2", batches), options)

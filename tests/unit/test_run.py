@@ -187,6 +187,59 @@ def test_a_state_that_is_carried_over(tmp_path: Path) -> None:
     assert "Prove and write it with: " in told
 
 
+FRAMEWORK = """\
+import torch
+
+
+class LightningModule(torch.nn.Module):
+    pass
+
+
+def fit(module, batches):
+    optimizer = module.configure_optimizers()
+    for number, batch in enumerate(batches):
+        loss = module.training_step(batch, number)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+FITTED = """\
+import lightning
+import torch
+
+
+class Lit(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.h = torch.nn.GRU(3, 4), None
+
+    def training_step(self, batch, number):
+        out, self.h = self.rnn(batch, self.h)
+        return torch.nn.functional.mse_loss(out[:, :3], batch)
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+
+
+lightning.fit(Lit(), torch.randn(4, 2, 3))
+"""
+
+
+def test_a_state_that_is_carried_in_the_loop_of_a_framework(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "lightning.py").write_text(FRAMEWORK)
+    (tmp_path / "fitted.py").write_text(FITTED)
+    monkeypatch.setitem(os.environ, "PYTHONPATH", f"{ROOT}{os.pathsep}{installed}")
+    monkeypatch.setattr("test_run.environment", lambda: dict(os.environ))
+    told = explanation(run(tmp_path, "fitted.py").stderr)
+    assert told.startswith("fitted.py:18:1: E1: ")
+    assert "= carried-hidden-state: " in told
+    assert "self.h = self.h.detach()\n" in told
+
+
 def test_a_state_that_the_model_cannot_follow(tmp_path: Path) -> None:
     code = RNN.replace("import torch\n", "import torch\n\nunknown = eval('lambda x: x')\n", 1)
     (tmp_path / "rnn.py").write_text(

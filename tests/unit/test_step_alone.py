@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradfix.core.codemod import Claim, Effect
-from gradfix.pipeline import driver
+from gradfix.pipeline import certificate, driver, proving
 from gradfix.pipeline.options import Options, RequestedOptions, StepsAlone
 from gradfix.pipeline.results import Attempt, Outcome
 from gradfix.verify import alone
@@ -18,7 +19,6 @@ from gradfix.verify.command import PLAIN
 from gradfix.verify.evidence import Evidence, RunSummary, StepSummary
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.jobs import Limits
-from gradfix.verify.planting import Planted
 from gradfix.verify.runner import Runner
 from gradfix.verify.trial import Rewrite
 
@@ -69,7 +69,7 @@ def shown(folder: Path, after: str, kind: str = "pure") -> Evidence:
     interpreter = choose_interpreter(path, None)
     assert isinstance(interpreter, Interpreter)
     rewrite = Rewrite(path, ORIGINAL, after, CLAIM, Effect.REPAIRS)
-    asked = Driver("train_step", DRIVER, "", (("gen", "opt_g"), ("disc", "opt_d")), 8, 17)
+    asked = Driver("train_step", DRIVER, "", ("pure", "noisy"), 8, 17)
     harness = Harness(rewrite, PLAIN, interpreter, Limits(), False)
     ((evidence, _),) = harness.run([(asked, kind, after)], SCHEMA, (0,))
     return evidence
@@ -127,9 +127,134 @@ def test_a_step_without_a_program_is_proved_alone_and_written_on_request(
     assert "MADE_UP = {'handed': True" in evidence.alone.driver
 
 
+def test_a_certificate_of_a_step_alone_is_run_again(planned: tuple[Attempt, Attempt], tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    kept = tmp_path / "certificate.json"
+    kept.write_text(json.dumps(certificate.of("train.py", planned[0])))
+    found = certificate.read(str(kept))
+    assert isinstance(found, certificate.Certificate) and found.alone is not None
+    options = driver.prepare([str(file)], RequestedOptions())
+    assert isinstance(options, Options)
+    again = proving.rerun(found, certificate.RerunLocation(file), options)
+    assert again.outcome == "proved for the step alone"
+    wrong = replace(found, after=ORIGINAL.replace("loss_g = -disc(fake)", "loss_g = -disc(fake.detach())"))
+    assert proving.rerun(wrong, certificate.RerunLocation(file), options).outcome == "refuted"
+
+
+PROGRAM = textwrap.dedent(
+    """
+    import argparse
+    import torch
+    from nowhere import datasets
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mode", help="train or test")
+    parser.add_argument("--width", type=int, required=True)
+    args = parser.parse_args()
+    gen = torch.nn.Linear(16, args.width)
+    disc = torch.nn.Linear(args.width, 1)
+    opt_g = torch.optim.Adam(gen.parameters(), betas=(0, 0.9))
+    opt_d = torch.optim.Adam(disc.parameters())
+    names = int("one hundred")
+    loader = torch.utils.data.DataLoader(datasets.Photos("photos"), batch_size=64, num_workers=4)
+    if args.mode == "train":
+        for epoch in range(3):
+            for x, label in loader:
+                fake = gen(torch.randn(x.size(0), 16))
+                loss_d = disc(fake).mean() - disc(x).mean()
+                opt_d.zero_grad()
+                loss_d.backward()
+                opt_d.step()
+                loss_g = -disc(fake).mean()
+                opt_g.zero_grad()
+                loss_g.backward()
+                opt_g.step()
+    """
+).lstrip()
+
+
+def test_a_program_runs_with_arguments_data_and_modules_that_are_made_up(tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(PROGRAM)
+    options = driver.prepare([str(file)], RequestedOptions(step_alone=StepsAlone.SHOWN))
+    assert isinstance(options, Options)
+    (attempt,) = driver.plan([str(file)], options).attempts
+    assert attempt.outcome is Outcome.PROVED_ALONE, attempt.reason
+    assert attempt.evidence is not None and attempt.evidence.alone is not None
+    assert attempt.evidence.alone.entry == "the program train.py"
+    assert {"the argument mode: 'train'", "names: made up, for the statement fails that computes it"} <= set(
+        attempt.evidence.standins
+    )
+
+
+EVALUATION = textwrap.dedent(
+    """
+    import torch
+
+
+    @torch.no_grad()
+    def evaluate(net, loader):
+        total = 0.0
+        for x, y in loader:
+            total += torch.nn.functional.mse_loss(net(x), y).item()
+        return total
+    """
+).lstrip()
+LOOKING = textwrap.dedent(
+    """
+    from step_alone import Given, afterwards, load, network, turns
+
+    module = load("train.py")
+    net = network("net")
+    for turn in turns():
+        afterwards(module.evaluate(net, Given("loader", turn)), module, net)
+    """
+).lstrip()
+
+
+@pytest.mark.parametrize(
+    ("after", "outcome"),
+    [
+        (EVALUATION, "proved"),
+        (EVALUATION.replace("return total", "return 2 * total"), "refuted"),
+        (
+            EVALUATION.replace("    return", "    net.bias = next(net.parameters()).mul_(0.9)\n    return"),
+            "refuted",
+        ),
+    ],
+)
+def test_an_evaluation_has_to_return_the_same_and_leave_weights_alone(
+    after: str, outcome: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "train.py"
+    before = EVALUATION.replace("@torch.no_grad()\n", "")
+    path.write_text(before)
+    interpreter = choose_interpreter(path, None)
+    assert isinstance(interpreter, Interpreter)
+    rewrite = Rewrite(path, before, after, Claim(), Effect.PRESERVES)
+    asked = Driver("evaluate", LOOKING, "", ("pure",), 4, 9)
+    harness = Harness(rewrite, PLAIN, interpreter, Limits(), False)
+    ((evidence, _),) = harness.run([(asked, "pure", after)], SCHEMA, (0,))
+    assert evidence.outcome == outcome, evidence.reason
+
+
 def consuming(digest: str, outcome: str = "proved") -> Evidence:
     step = StepSummary("opt", digest, None, "")  # type: ignore[arg-type]
     return replace(Evidence("proved", ""), outcome=outcome, runs=(RunSummary("after", 0, "", (), (step,)),))
+
+
+class Judged:
+    """A harness that has judged a doubled loss as the test says, and refuted the other mistakes."""
+
+    fixed = "def step(loss):\n    loss.backward()\n"
+    rewrite = Rewrite(Path("train.py"), "", fixed, CLAIM, Effect.REPAIRS)
+
+    def __init__(self, doubled: Evidence) -> None:
+        self.doubled = doubled
+
+    def run(self, asked: list[tuple[Driver, str, str]], *how: object) -> list[tuple[Evidence, None]]:
+        other = consuming("b", "refuted")
+        return [(self.doubled if "doubled(" in text else other, None) for _, _, text in asked]
 
 
 @pytest.mark.parametrize(
@@ -137,10 +262,21 @@ def consuming(digest: str, outcome: str = "proved") -> Evidence:
     [
         (consuming("b", "refuted"), True),
         (consuming("b"), False),
-        (consuming("a"), False),  # It trains as the repair does, and so it is no mistake: there is none.
-        (consuming("b", "not run"), False),
+        (consuming("a"), True),  # It trains as the repair does, and so it is no mistake.
+        (consuming("b", "not run"), False),  # It is left open.
     ],
 )
-def test_a_harness_that_does_not_refute_proves_nothing(mutant: Evidence, enough: bool) -> None:
-    _, missed = alone._told(consuming("a"), [(Planted("loss doubled", 3, ""), mutant)])
+def test_a_harness_proves_only_if_it_refutes_each_kind_of_mistake(mutant: Evidence, enough: bool) -> None:
+    asked = Driver("step", "", "", (), 1, 2)
+    _, missed = alone._refuted(Judged(mutant), asked, consuming("a"), "")  # type: ignore[arg-type]
     assert (missed is None) == enough
+
+
+def test_a_harness_in_which_no_mistake_shows_proves_nothing() -> None:
+    class Blind(Judged):
+        def run(self, asked: list[tuple[Driver, str, str]], *how: object) -> list[tuple[Evidence, None]]:
+            return [(consuming("a"), None) for _ in asked]
+
+    asked = Driver("step", "", "", (), 1, 2)
+    _, missed = alone._refuted(Blind(consuming("a")), asked, consuming("a"), "")  # type: ignore[arg-type]
+    assert missed == "no mistake could be planted that the step alone refutes"

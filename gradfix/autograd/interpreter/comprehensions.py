@@ -22,6 +22,7 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Unknown,
     Value,
+    tensors_in,
 )
 
 
@@ -90,6 +91,8 @@ def _dict_comprehension(run: Run, node: ast.DictComp, frame: Frame) -> Value:
             unknown = True
             if isinstance(value, SummaryTensor) and value.view == "":
                 named.extend(value.leaves)
+            elif tensors_in(value):
+                out[node.key] = value  # Under which key it is found is not known, but it is held.
 
     complete = _generate(run, node.generators, 0, inner, add, 2 if run.relevance.differentiates(node) else 1)
     if named and not out:

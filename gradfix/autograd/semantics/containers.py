@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from gradfix.autograd.arguments import Call
 from gradfix.autograd.parameters import go_through, leaves_of
 from gradfix.autograd.run import Run, used_none
@@ -28,6 +30,7 @@ from gradfix.autograd.values import (
     SummaryTensor,
     Unknown,
     Value,
+    graphless_value,
     tensors_in,
 )
 
@@ -123,7 +126,7 @@ def _sort(run: Run, sequence: Sequence, call: Call) -> Value:
 
 @method(Mapping, "keys")
 def _keys(run: Run, mapping: Mapping, call: Call) -> Value:
-    return Sequence("list", [Const(k) for k in mapping.items], mapping.open)
+    return Sequence("list", _keys_of(mapping), mapping.open)
 
 
 @method(Mapping, "values")
@@ -133,8 +136,13 @@ def _values(run: Run, mapping: Mapping, call: Call) -> Value:
 
 @method(Mapping, "items")
 def _items(run: Run, mapping: Mapping, call: Call) -> Value:
-    pairs: list[Value] = [Sequence("tuple", [Const(k), v]) for k, v in mapping.items.items()]
-    return Sequence("list", pairs, mapping.open)
+    pairs = zip(_keys_of(mapping), mapping.items.values())
+    return Sequence("list", [Sequence("tuple", [k, v]) for k, v in pairs], mapping.open)
+
+
+def _keys_of(mapping: Mapping) -> list[Value]:
+    """The keys; of what a comprehension has made, some may not be known."""
+    return [graphless_value("key") if isinstance(k, ast.AST) else Const(k) for k in mapping.items]
 
 
 @method(Mapping, "get", "pop", "setdefault")

@@ -6,7 +6,7 @@ import ast
 
 from gradfix.autograd.arguments import Call, flag
 from gradfix.autograd.engine import backward, differentiate
-from gradfix.autograd.graph import Leaf, ReentrantCheckpoint, Tri
+from gradfix.autograd.graph import Edge, Leaf, ReentrantCheckpoint, Tri
 from gradfix.autograd.parameters import leaves_of, module_leaves
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.adjusting import make_schedule
@@ -306,6 +306,9 @@ def _note_data(run: Run, call: Call) -> None:
 
 @function("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
 def functional_call(run: Run, call: Call) -> Value:
+    """``functional_call(module, parameters, args)``: which of the parameters it uses is not known."""
     made = run.node("functional_call", call.site)
     made.raises_when_freed = None
+    given = (tensor for value in call.values for tensor in tensors_in(value))
+    made.edges = tuple(Edge(tensor.node, False, None) for tensor in given if tensor.node is not None)
     return Unknown("functional_call", made)

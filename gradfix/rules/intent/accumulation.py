@@ -19,7 +19,7 @@ from gradfix.autograd.trace_queries import (
     steps,
     steps_using,
 )
-from gradfix.autograd.values import Module
+from gradfix.autograd.values import Module, Preparer
 from gradfix.core.syntax import LOOPS, last_name
 from gradfix.rules import conditional_steps
 from gradfix.rules.edits import line
@@ -147,12 +147,27 @@ class ThrownIterations:
         self.steps += other.steps
         self.clips += other.clips
 
+    def lost_by_framework(self, program: Program) -> bool:
+        """Whether it clears at the beginning of a batch, and a framework lets that happen in the last only of
+        those that it accumulates: ``with accelerator.accumulate(net): optimizer.zero_grad()``."""
+        return (
+            bool(self.steps)
+            and isinstance(self.backward.through, Preparer)
+            and self.backward.through.accumulates
+            and self.zero.loops != self.backward.loops
+            and all(conditional_steps.counted_by_a_framework(program, e) for e in (self.steps[0], self.zero))
+        )
+
     def doubtful(self, program: Program) -> bool:
         """Whether another run may show that a step is to consume several iterations."""
-        return not self.others and (self._waiting(program) is not None if self.steps else self.unused)
+        if self.others or not self.steps:
+            return self.unused and not self.others
+        return self.lost_by_framework(program) or self._waiting(program) is not None
 
     def awaited(self, program: Program) -> Step | None:
         """The step that is to consume several iterations, and gets one of them."""
+        if self.lost_by_framework(program) and not self.others:
+            return self.steps[0]
         return self._waiting(program) if self.unused and self.steps and not self.others else None
 
     def _waiting(self, program: Program) -> Step | None:
@@ -226,7 +241,8 @@ def _for_a_step(backward: Backward, read: set[Leaf | None]) -> bool:
     unless it is known not to.
     """
     through = backward.through
-    by_framework = through is not None and getattr(through, "waits", not isinstance(through, Module))
+    accumulated = isinstance(through, Preparer) and (through.accumulates or not through.waits)
+    by_framework = through is not None and not accumulated and not isinstance(through, Module)
     comes_off = backward.certain and backward.accumulates and backward.failure is None
     return comes_off and bool(backward.reached) and read.isdisjoint(backward.reached) and not by_framework
 

@@ -49,8 +49,8 @@ CHANGING = re.compile(r"backward|step|zero_grad|minimi[sz]e|optimi[sz]e|update|f
 """Methods that may change weights or gradients: nobody may take their place."""
 
 
-SIZES = (5, 7, 11, 13, 17, 19)
-"""What sizes are that settings say: small, and none is a divisor of another."""
+SIZES = (10, 14, 22, 26, 34, 38)
+"""What sizes are that settings say: small, in halves, and none is a divisor of another."""
 FLAG = re.compile(
     r"^(?:is|has|do|no|only|load|save|resume)_|^(?:pretrained|resume|verbose|debug|flag)|cuda|gpu", re.I
 )
@@ -73,6 +73,14 @@ class Switch:
     __hash__ = None  # type: ignore[assignment]
 
 
+REWARD = re.compile(r"^(?:r|rew|rewards?|cost)_?\d*$", re.I)
+"""Names of what an action has earned."""
+OVER = re.compile(r"^(?:d|dones?|terminated|truncated|terminals?|end|over|finished)_?$", re.I)
+"""Names of what says whether something has come to its end."""
+ENDING = 5
+"""After how many steps that is so, on an average."""
+LEFT_OUT = re.compile(r"test|eval|infer|none|predict|demo", re.I)
+"""Words for what does not train."""
 WORDS = re.compile(r"path|dir|file|folder|root|name|mode|type|kind|url|env|logger|writer", re.I)
 """Names of what is no number."""
 
@@ -87,11 +95,11 @@ def make(cls: type, **known: Any) -> Any:
                     one for one in wanted if one.default is one.empty and one.kind is not one.VAR_KEYWORD
                 ]
                 text = "".join(inspect.getsource(one) for one in cls.__mro__ if one is not object)
-                return cls(*(known.get(one.name, _handed(one.name, text)) for one in required))
+                return cls(*(known.get(one.name, handed(one.name, text)) for one in required))
     return cls()
 
 
-def _handed(name: str, text: str) -> Any:
+def handed(name: str, text: str) -> Any:
     """What a parameter gets: a number, unless the code asks it for parts or calls it."""
     return Given(name) if re.search(rf"\b{name}(?:\.|\[|\()|in (?:self\.)?{name}\b", text) else number(name)
 
@@ -102,7 +110,7 @@ def number(name: str, turn: int = 0) -> Any:
         return turn
     found = _number(name, name)
     if found is None and not WORDS.search(name):
-        found = SIZES[zlib.crc32(name.encode()) % len(SIZES)]
+        found = _size(name)
     return Given(name, turn) if found is None else found
 
 
@@ -111,7 +119,7 @@ def _number(name: str, place: str) -> Any:
     spread = zlib.crc32(place.encode())
     if name in ("device", "dev"):
         return "cpu"
-    if FLAG.search(name):
+    if FLAG.search(name) and not FEW.search(name):
         return False
     if SWITCH.search(name):
         return Switch()
@@ -130,8 +138,16 @@ def _number(name: str, place: str) -> Any:
     if re.search(r"layers|depth|heads|blocks", name, re.I):
         return 2
     if SIZE.search(name):
-        return SIZES[spread % len(SIZES)]
+        return _size(place)
     return None
+
+
+def _size(place: str) -> int:
+    """The size that a setting says: another one where that has met one that it had to agree with."""
+    run = context.run()
+    found: int = run.schema.get("numbers", {}).get(place, SIZES[zlib.crc32(place.encode()) % len(SIZES)])
+    run.numbers[place] = found
+    return found
 
 
 class Given(Value):
@@ -146,6 +162,8 @@ class Given(Value):
     def __init__(self, place: str, turn: object = 0, **parts: Any) -> None:
         super().__init__(place, turn)
         self._calls = 0
+        self._word: str | None = None
+        """The word that it is, where it has been compared with some."""
         self._rows: int | None = None
         """How many rows it has, where something has put as many samples together."""
         self.__dict__.update(parts)
@@ -170,10 +188,24 @@ class Given(Value):
         if key not in self._parts:
             each = step == "[*]"
             number = (self._number_of, key) if each else self._number_of
-            self._parts[key] = Given(self._place + (EACH if each else step), number)
+            place = self._place + (EACH if each else step)
+            if place.endswith(".step()[0]"):
+                # What an environment shows after a step is as what it shows at first.
+                first = self._place.removesuffix(".step()") + ".reset()"
+                place = first + "[0]" if first + "[0]" in context.run().sizes else first
+            self._parts[key] = Given(place, number)
             self._parts[key]._rows = self._rows
         found: Given = self._parts[key]
         return found
+
+    def _called(self, at: int, name: str) -> Any:
+        """The part that is unpacked into a variable: a number if it is called so."""
+        at_all = context.generator(self._place, self._number_of, at).initial_seed()
+        if name and self._place.endswith("()") and REWARD.search(name):
+            return (at_all % 100) / 100
+        if name and self._place.endswith("()") and OVER.search(name):
+            return at_all % ENDING == 0
+        return self._part(at, f"[{at}]")
 
     def __getitem__(self, key: Any) -> Any:
         if ... in self._parts:
@@ -207,15 +239,16 @@ class Given(Value):
             return iter([self._parts[...]])
         count = unpacked(sys._getframe(1))
         if count is not None:
-            return iter([self._part(at, f"[{at}]") for at in range(count)])
-        return (self._part(("each", at), "[*]") for at in range(value.rows_of(context.run())))
+            names = value.names_unpacked(sys._getframe(1), count)
+            return iter([self._called(at, name) for at, name in zip(range(count), names)])
+        return Rows(self._part(("each", at), "[*]") for at in range(value.rows_of(context.run())))
 
     def __next__(self) -> Any:
         self._calls += 1
         return self._part(("each", self._calls), "[*]")
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in ("_held", "_calls", "_rows"):
+        if name.startswith("__") or name in ("_held", "_calls", "_rows", "_word"):
             raise AttributeError(name)
         if name in ("parameters", "named_parameters", "modules", "named_modules"):
             context.run().stop(f"{self._place} is a network, and it is not known who trains it")
@@ -242,9 +275,20 @@ class Given(Value):
         return re.sub(r"\W+", "_", self._place).strip("_")
 
     def __eq__(self, other: object) -> Any:
-        if not self and isinstance(other, (bool, int, float, str)):
+        if isinstance(other, str) and other and self._held is None and not LEFT_OUT.search(other):
+            self._word = self._word or other  # The first that somebody compares it with.
+        if self._word is not None and isinstance(other, str):
+            return self._word == other
+        if not self and isinstance(other, (bool, int, float, str)) and self._held is None:
             return other in ("", False)
         return super().__eq__(other)
+
+    def __str__(self) -> str:
+        return self._word or super().__str__()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        found = self._tensor().detach().numpy()
+        return found if dtype is None else found.astype(dtype)
 
     __hash__ = Value.__hash__
 
@@ -256,9 +300,7 @@ class Given(Value):
         return function(*value.settled(args), **value.settled(kwargs or {}))
 
     def __index__(self) -> int:
-        if self._held is None:
-            return SIZES[zlib.crc32(self._place.encode()) % len(SIZES)]
-        return super().__index__()
+        return _size(self._place) if self._held is None else super().__index__()
 
     def __bool__(self) -> bool:
         # A setting that nobody has made is off.
@@ -269,11 +311,12 @@ class Given(Value):
             return known
         name = self._place.rpartition(".")[2]
         unused = is_unused(sys._getframe(1))
-        if CHANGING.search(name) or (unused and trained((args, kwargs))):
+        acts = name == "step" and bool(args) and not trained(args) and _is_environment(sys._getframe(1), args)
+        if (CHANGING.search(name) and not acts) or (unused and trained((args, kwargs))):
             context.run().stop(f"{self._place}() may change weights or gradients, and nobody sees how")
         if unused:
             return None
-        if has_graph((args, kwargs)):
+        if has_graph((args, kwargs)) and not acts:
             return self._computed([*tensors(args), *tensors(kwargs)])
         self._calls += 1
         return Given(self._place + "()", (self._number_of, self._calls))
@@ -288,6 +331,26 @@ class Given(Value):
             size = min(len(first), len(other))
             parts.append((first[:size] - other[:size] / at).square().mean() + other.sigmoid().mean() / at)
         return torch.stack(parts).sum()
+
+
+def _is_environment(frame: types.FrameType, args: tuple[Any, ...]) -> bool:
+    """Whether ``step()`` is one of an environment, which is given an action, and gives what came of it."""
+    return (value.unpacked(frame) or 0) > 2 or not (is_unused(frame) or has_graph(args))
+
+
+class Rows:
+    """What goes through the elements of something; it has a method ``next`` as well, as loaders once had."""
+
+    def __init__(self, elements: Iterator[Any]) -> None:
+        self._elements = elements
+
+    def __iter__(self) -> Rows:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._elements)
+
+    next = __next__
 
 
 TAKING_SIZES = frozenset(

@@ -26,7 +26,7 @@ import torch
 from ..probe import coverage
 from ..standins import context, ignored
 from ..standins.value import settled
-from . import planted
+from . import bygone, gaps, planted
 from .given import Given, has_graph, is_unused, returned, trained
 
 TRIES = 40
@@ -37,23 +37,48 @@ NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 def load(path: str) -> types.ModuleType:
     """The file at ``path``, from the project's root, as a module."""
     run = context.run()
-    root = os.path.realpath(run.root)
-    absolute = run.job.get("path") or os.path.join(root, path)
-    sys.path[:0] = [one for one in (os.path.dirname(absolute), root) if one not in sys.path]
+    absolute = run.job.get("path") or os.path.join(os.path.realpath(run.root), path)
+    begin(absolute)
     name = os.path.splitext(path)[0].replace("/", ".")
-    sys.meta_path.insert(0, _Finder())
     _Loading.now = True
-    if "source" in run.job:
-        importlib.import_module("..probe.execution", __package__).imported_as(
-            absolute, run.job["source"], run.job["watched"]
-        )
     _import_package(name.rpartition(".")[0])
     module = sys.modules.get(name) or _loaded(name, absolute)
     module.__dict__["__planted__"] = planted
+    for name in run.schema.get("globals", ()):
+        if name not in module.__dict__:
+            module.__dict__[name] = Given(name)  # The program sets it before.
     _Loading.now = False
     if run.recorder.backwards or run.recorder.steps:
         run.stop(f"{path} trains when it is imported")
     return module
+
+
+def begin(path: str) -> None:
+    """Let the file at ``path`` be loaded: with the text under test, and without what is absent."""
+    run = context.run()
+    sys.path[:0] = [one for one in (os.path.dirname(path), os.path.realpath(run.root)) if one not in sys.path]
+    _Finder.names.update(run.schema.get("absent", ()))
+    sys.meta_path.insert(0, _Finder())
+    if "source" in run.job:
+        importlib.import_module("..probe.execution", __package__).imported_as(
+            run.job["path"], run.job["source"], run.job["watched"]
+        )
+    gaps.install(run)
+    bygone.install()
+    _taken_as_tensors()
+    os.mkdir = _with_parents(os.mkdir)
+
+
+def _with_parents(real: Any) -> Any:
+    """``os.mkdir``, which makes what is missing above as well: names of folders may tell the time of day."""
+
+    def mkdir(path: Any, *args: Any, **kwargs: Any) -> None:
+        above = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(above):
+            mkdir(above)
+        real(path, *args, **kwargs)
+
+    return mkdir
 
 
 def _import_package(name: str) -> None:
@@ -85,8 +110,7 @@ def _loaded(name: str, absolute: str) -> types.ModuleType:
         for one in tree.body
         if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     }
-    _taken_as_tensors()
-    for statement in tree.body:
+    for statement in gaps.filled(run, absolute, tree).body:
         if not _is_program(statement, own):
             _execute(statement, module, absolute)
     return module
@@ -121,6 +145,41 @@ def _taken_as_tensors() -> None:
             return real(settled(data), *args, **kwargs)
 
     holder.Variable = Variable
+    for name in ("FloatTensor", "DoubleTensor", "LongTensor", "IntTensor", "BoolTensor", "ByteTensor"):
+        _constructor_of_old(name)
+    for owner in (torch.Tensor, torch.nn.Module):
+        _naming_types(owner, "type")
+    _naming_types(torch, "set_default_tensor_type")
+
+
+class _TypeOfOld(type):
+    """A type of tensors as ``torch.FloatTensor`` is one, whose constructor takes what is handed in."""
+
+    real: Any
+
+    def __instancecheck__(cls, held: Any) -> bool:
+        return isinstance(held, cls.real)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], Given):
+            return args[0]._tensor().to(cls.real.dtype)
+        if args and isinstance(args[0], (list, tuple)) and any(isinstance(one, Given) for one in args[0]):
+            return torch.stack([settled(one) for one in args[0]]).to(cls.real.dtype)
+        return cls.real(*args, **kwargs)
+
+
+def _constructor_of_old(name: str) -> None:
+    setattr(torch, name, _TypeOfOld(name, (), {"real": getattr(torch, name)}))
+
+
+def _naming_types(owner: Any, name: str) -> None:
+    """Let a function take such a type by its name."""
+    real = getattr(owner, name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return real(*(one.real if isinstance(one, _TypeOfOld) else one for one in args), **kwargs)
+
+    setattr(owner, name, call)
 
 
 class _Loading:
@@ -138,17 +197,25 @@ def _is_program(statement: ast.stmt, own: set[str]) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(name, ast.Name) and name.id in own
 
 
-def _execute(statement: ast.stmt, module: types.ModuleType, path: str) -> None:
-    """Execute one statement; what it cannot have is absent, and if it fails what it binds is made up."""
+def _execute(statement: ast.stmt, module: types.ModuleType, path: str, only_imports: bool = False) -> None:
+    """Execute one statement; what it cannot have is absent, and if it fails what it binds is made up.
+
+    Args:
+        only_imports: Whether that holds for what is imported alone.
+    """
     code = compile(ast.Module([statement], []), path, "exec", dont_inherit=True)
     for _ in range(TRIES):
         try:
             exec(code, module.__dict__)
             return
         except ImportError as error:
+            if only_imports and not isinstance(statement, (ast.Import, ast.ImportFrom)):
+                raise
             if not _is_absent_now(error):
                 break
         except (Exception, SystemExit):
+            if only_imports:
+                raise
             break
     run = context.run()
     for name in _bound(statement):
@@ -168,6 +235,9 @@ def _is_absent_now(error: ImportError) -> bool:
         return True
     if not error.name or error.name in _Finder.names or not isinstance(error, ModuleNotFoundError):
         return False
+    if (folder := _own_folder(error.name)) is not None:
+        sys.path.append(folder)
+        return True
     _Finder.names.add(error.name)
     if error.name == "tensorboard":
         _Finder.names.add("torch.utils.tensorboard")  # Torch's own part of it lacks the rest.
@@ -176,6 +246,23 @@ def _is_absent_now(error: ImportError) -> bool:
         f"the module {error.name}", "nothing: " + ("it only logs or draws" if only_logs else "not installed")
     )
     return True
+
+
+def _own_folder(name: str) -> str | None:
+    """The folder of the project, not yet looked into, in which its own module of this name lies."""
+    top = name.partition(".")[0]
+    root = os.path.realpath(context.run().root)
+    for folder, inner, files in os.walk(root):
+        inner[:] = sorted(one for one in inner if not one.startswith("."))
+        if folder not in sys.path and (top + ".py" in files or top in inner):
+            return folder
+        if folder.count(os.sep) - root.count(os.sep) >= DEPTH:
+            inner.clear()
+    return None
+
+
+DEPTH = 3
+"""How deep below its root a project is looked through for its own modules."""
 
 
 def _only_logs(path: str) -> bool:

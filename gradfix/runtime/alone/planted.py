@@ -12,8 +12,21 @@ _calls: dict[int, int] = {}
 
 
 def doubled(loss: Any) -> Any:
-    """A loss that counts twice."""
-    return 2 * loss
+    """A loss, or a result, that counts twice."""
+    if isinstance(loss, (tuple, list)):
+        return type(loss)(doubled(one) for one in loss)
+    if isinstance(loss, dict):
+        return {name: doubled(one) for name, one in loss.items()}
+    return loss if loss is None or isinstance(loss, (str, bool)) else 2 * loss
+
+
+def moved(called: Any) -> Any:
+    """A network whose weights move when it is called."""
+    if isinstance(called, torch.nn.Module):
+        with torch.no_grad():
+            for parameter in called.parameters():
+                parameter.mul_(0.9)
+    return called
 
 
 def cut(term: Any) -> Any:

@@ -130,8 +130,7 @@ def execute(job: dict[str, Any]) -> None:
     """Run what the user's command starts, with the text under test in the place of its file."""
     command, path, source = job["command"], job["path"], job["source"]
     entry, module = command["entry"], command["module"]
-    # No time of modification: linecache then keeps these lines, whatever the file on disk says.
-    linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+    lines_of(path, source)
     sys.argv = [entry, *command["args"]]
     imports = [folder for folder in job["imports"] if folder not in sys.path]
     sys.path[:0] = [command["cwd"] if module else os.path.dirname(entry), *imports]
@@ -140,8 +139,12 @@ def execute(job: dict[str, Any]) -> None:
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=entry, __builtins__=__builtins__)
     sys.modules["__main__"] = main
+    rewritten = command["rewritten"]
+    for other, text in rewritten.items():
+        lines_of(other, text)
+        imported_as(other, text, [])
     if command["driver"]:
-        linecache.cache[entry] = (len(command["driver"]), None, command["driver"].splitlines(True), entry)
+        lines_of(entry, command["driver"])
         importlib.import_module("..alone", __package__).provide()
         exec(compile(command["driver"], entry, "exec", dont_inherit=True), main.__dict__)
         return
@@ -152,7 +155,10 @@ def execute(job: dict[str, Any]) -> None:
         # As ``runpy`` does: the packages around it are imported first.
         main.__spec__ = importlib.util.find_spec(module)
         main.__package__ = module if os.path.basename(entry) == "__main__.py" else module.rpartition(".")[0]
-    if elsewhere:
+    if elsewhere and os.path.realpath(entry) in rewritten:
+        lines_of(entry, rewritten[os.path.realpath(entry)])
+        code = compile(rewritten[os.path.realpath(entry)], entry, "exec", dont_inherit=True)
+    elif elsewhere:
         with open(entry, "rb") as file:
             code = compile(file.read(), entry, "exec", dont_inherit=True)
     else:
@@ -162,6 +168,14 @@ def execute(job: dict[str, Any]) -> None:
         notebook.execute(code, main.__dict__)
     else:
         exec(code, main.__dict__)
+
+
+def lines_of(path: str, source: str) -> None:
+    """Let the lines of the file at ``path`` be those of another text.
+
+    Without a time of modification linecache keeps them, whatever the file on disk says.
+    """
+    linecache.cache[path] = (len(source), None, source.splitlines(True), path)
 
 
 def imported_as(path: str, source: str, watched: list[tuple[int, int, int, int]]) -> None:

@@ -19,6 +19,8 @@ class Holding:
         self.active = recorder.job["still"] or self.alone is not None or bool(self.moves)
         self.stepped: dict[int, int] = {}
         """By optimizer: how many steps it has taken."""
+        self.trained: dict[int, torch.Tensor] = {}
+        """By identity: the parameters that have had a gradient at some step."""
         self.before: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         """By the identity of an optimizer that steps: its parameters, and what they held."""
 
@@ -43,14 +45,20 @@ class Holding:
             return
         number = self.recorder.optimizers.index(optimizer)
         turn = self.stepped[number] = self.stepped.get(number, 0) + 1
+        self.trained |= {id(one): one for one, _ in held if one.grad is not None}
         if number == self.alone:
             return
         if number < len(self.moves) and turn in self.moves[number][1]:
             # What was kept of earlier weights is not what the run goes on with.
             name, turns = self.moves[number]
             key = name, turns.index(turn)
+            # What else the optimizer owns goes on as it is, and does not count.
+            moving = [(one, value) for one, value in held if id(one) in self.trained]
             with self.recorder.bookkeeping(), torch.no_grad():
-                held = [(one, displaced(value, *key, at)) for at, (one, value) in enumerate(held)]
+                held = [
+                    *held,
+                    *((one, displaced(value, *key, at)) for at, (one, value) in enumerate(moving)),
+                ]
         for tensor, value in held:
             tensor.data.copy_(value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 import threading
@@ -423,7 +424,9 @@ def settings_of(optimizer: Any) -> str:
         [text(key, group[key]) for key in sorted(group) if key != "initial_lr"]
         for group in optimizer.param_groups
     ]
-    return "; ".join(", ".join(one for one in group if one is not None) for group in groups)
+    texts = (", ".join(one for one in group if one is not None) for group in groups)
+    # Into how many groups parameters are put makes no difference while their options are equal.
+    return "; ".join(text for text, _ in itertools.groupby(texts))
 
 
 ROWS, COLUMNS = 24, 80

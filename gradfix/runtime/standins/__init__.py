@@ -60,6 +60,7 @@ def advise(error: BaseException) -> str | None:
             datasets.advise,
             fit.advise,
             files.advise,
+            *run.advisers,
         ):
             if (found := adviser(run, cause)) is not None and (text := schema.fresh(run, found)) is not None:
                 return text
@@ -71,5 +72,9 @@ def advise(error: BaseException) -> str | None:
 def advise_at_end(late: bool) -> str | None:
     """The same for a script that has come to its end without two steps, or whose time was over."""
     run = context.run()
-    found = fit.smaller_batches(run) if late else (files.asked_for(run) or files.more(run))
+    if late:
+        found = fit.smaller_batches(run)
+    else:
+        advisers = (*run.at_end, files.asked_for, files.more)
+        found = next((one for adviser in advisers if (one := adviser(run)) is not None), None)
     return schema.fresh(run, found) if found is not None else None

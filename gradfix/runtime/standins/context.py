@@ -36,6 +36,14 @@ class StandinRun:
         """How many samples have been put together in batches of what was made up."""
         self.enumerated: dict[str, None] = {}
         """Places whose keys were asked for, and nothing said which there are; the latest last."""
+        self.numbers: dict[str, int] = {}
+        """The sizes that settings were made up to say, by place, the latest last."""
+        self.advisers: list[Callable[[StandinRun, BaseException], Schema | None]] = []
+        """Who else knows what an error says is missing."""
+        self.words: dict[str, int] = {}
+        """By argument that nobody gives: among how many words its value was chosen."""
+        self.at_end: list[Callable[[StandinRun], Schema | None]] = []
+        """Who knows what a script lacks that has come to its end without training."""
         self._told: set[str] = set()
 
     def used(self, what: str, gave: str) -> None:

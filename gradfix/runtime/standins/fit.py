@@ -38,6 +38,7 @@ MET_WANTED = tuple(
         r"[Tt]arget size \(torch\.Size\(\[(?:\d+, )*(?P<met>\d+)\]\)\).*"
         r"input size \(torch\.Size\(\[(?:\d+, )*(?P<wanted>\d+)\]\)\)",
         r"size \((?P<met>\d+)\) must match .*size \((?P<wanted>\d+)\)",
+        r"index 0 has size (?P<met>\d+) and the array at index 1 has size (?P<wanted>\d+)",
         r"Length mismatch: Expected axis has (?P<met>\d+) elements, new values have (?P<wanted>\d+)",
     )
 )
@@ -63,12 +64,14 @@ DIMENSIONS = tuple(
         r"(?P<more>1)D target tensor expected, multi-target not supported",
     )
 )
+UNLIKE = re.compile(r"must have same number of dimensions: got \d and \d")
 SCALAR = re.compile(
     r"size 1 to a Python scalar|elements cannot be converted to Scalar|only (?:length-1|0-dimensional)"
 )
 """Messages where an array has the place of a number."""
 WHOLE = re.compile(
-    r"scalar types?:? Long|expected scalar type Long|'indices' to have|must be Long|only integer|"
+    r"(?:scalar types?:?|target dtype to be|must be) Long|expected scalar type Long|"
+    r"'indices' to have|only integer|"
     r"not implemented for '(?:Float|Double)'|indices must be integers|arrays used as indices|"
     r"can't be cast to .*Long|cannot be interpreted as an integer|tensors used as indices must be",
     re.I,
@@ -85,6 +88,7 @@ HEADER = re.compile(
     r"could not convert string (?:to float|'\w*column_0).*column_|invalid literal.*column_|column_0"
 )
 LARGER = re.compile(
+    r"Expected more than 1 (?:spatial element|value per channel)|"
     r"Output size is too small|Kernel size can't be greater|must be smaller|[Cc]rop size|[Pp]adding size"
 )
 SIDES = (64, 28, 32, 128, 224, 256, 84, 96, 299)
@@ -128,9 +132,11 @@ def advise(run: context.StandinRun, error: BaseException) -> Schema | None:
         _beyond(run, message),
         _broadcast(run, message),
         *_sizes(run, message),
+        _like_input(run, message),
         _shape(run, message),
         _dimensions(run, message),
         _type(run, message),
+        _wider(run, message),
         _pictures(run, message),
     ):
         if found is not None:
@@ -200,6 +206,8 @@ def _broadcast(run: context.StandinRun, message: str) -> Schema | None:
     return None
 
 
+SIDE = 512
+"""The side of a picture, at most."""
 APART = 3
 """Columns of an array that are not among those that are met, at most."""
 
@@ -213,6 +221,10 @@ def _sizes(run: context.StandinRun, message: str) -> Iterator[Schema | None]:
         met, wanted = int(found["met"]), int(found["wanted"])
         for place in _places(run):
             dims = run.sizes[place]
+            if len(dims) == 3 and dims[0] == met and "channels" in message:
+                yield with_entry(
+                    run.schema, "sizes", place, [wanted, *dims[1:]]
+                )  # One picture, and no batch.
             for at in reversed(range(len(dims))):
                 # What is met may be several of them side by side: ``[64, 3, 37]`` flattened is 111.
                 if dims[at] > 1 and met % dims[at] == 0 and wanted % (met // dims[at]) == 0 and dims[at] > 30:
@@ -223,6 +235,17 @@ def _sizes(run: context.StandinRun, message: str) -> Iterator[Schema | None]:
                     # All columns but the last ones, which are what is to be learnt.
                     size = wanted + dims[at] - met
                     yield with_entry(run.schema, "sizes", place, [*dims[:at], size, *dims[at + 1 :]])
+        for place in _places(run):
+            dims = run.sizes[place]
+            if len(dims) > 1 and 30 < dims[1] < met and (size := dims[1] + wanted - met) > 0:
+                # Beside something else, of a size that is right.
+                yield with_entry(run.schema, "sizes", place, [dims[0], size, *dims[2:]])
+        if wanted > met and wanted % met == 0 and "channels" not in message:
+            for place in _places(run):
+                dims = run.sizes[place]
+                if len(dims) == 4 and dims[2] == dims[3] and (side := dims[2] * wanted // met) <= SIDE:
+                    # Pictures of which a network makes smaller ones, by a factor.
+                    yield with_entry(run.schema, "sizes", place, [*dims[:2], side, side])
         pictures = run.sizes.get("pictures")
         if pictures is not None:
             yield _picture_of(run, pictures, met, wanted)
@@ -261,6 +284,23 @@ def _beyond(run: context.StandinRun, message: str) -> Schema | None:
     return None
 
 
+TARGET = re.compile(
+    r"target size \(torch\.Size\(\[([\d, ]+)\]\)\).*input size \(torch\.Size\(\[([\d, ]+)\]\)\)"
+)
+
+
+def _like_input(run: context.StandinRun, message: str) -> Schema | None:
+    """A target with as many dimensions as what it is compared with."""
+    found = TARGET.search(message)
+    if found is None:
+        return None
+    met, wanted = ([int(one) for one in sizes.split(",")] for sizes in found.groups())
+    for place in _places(run):
+        if len(met) != len(wanted) and run.sizes[place][1:] == met[1:] and run.sizes[place]:
+            return with_entry(run.schema, "sizes", place, [run.sizes[place][0], *wanted[1:]])
+    return None
+
+
 def _shape(run: context.StandinRun, message: str) -> Schema | None:
     """An array with as many elements as the shape has that it is brought into."""
     found = INTO_SHAPE.search(message)
@@ -273,6 +313,14 @@ def _shape(run: context.StandinRun, message: str) -> Schema | None:
             wanted *= int(one)
     for place in _places(run):
         dims = run.sizes[place]
+        if len(dims) == 4 and dims[2] == dims[3]:
+            # Pictures of which a network makes smaller ones, and then so many features.
+            factor = round((wanted * max(run.rows, default=dims[0]) / met) ** 0.5)
+            if factor > 1 and met * factor**2 in {wanted * rows for rows in {dims[0], *run.rows}}:
+                side = dims[2] * factor
+                return (
+                    with_entry(run.schema, "sizes", place, [*dims[:2], side, side]) if side <= SIDE else None
+                )
         total = 1
         for size in dims:
             total *= size
@@ -287,11 +335,23 @@ def _shape(run: context.StandinRun, message: str) -> Schema | None:
 def _dimensions(run: context.StandinRun, message: str) -> Schema | None:
     """The array that was made last, with another number of dimensions."""
     if SCALAR.search(message):
-        place = next((one for one in _places(run) if run.sizes[one]), None)
-        return with_entry(run.schema, "sizes", place, []) if place is not None else None
+        count = re.search(r"Tensor with (\d+) elements", message)
+        for place in _places(run):
+            if count is not None and len(run.sizes[place]) > 1 and run.sizes[place][0] == int(count[1]):
+                return with_entry(
+                    run.schema, "sizes", place, run.sizes[place][1:]
+                )  # One sample, and no batch.
+        last = next((one for one in _places(run) if run.sizes[one]), None)
+        return with_entry(run.schema, "sizes", last, []) if last is not None else None
     if message in ("tuple index out of range", "axes don't match array") and _places(run):
         dims = run.sizes[_places(run)[0]]
         return with_entry(run.schema, "sizes", _places(run)[0], [*dims, 11]) if len(dims) < 5 else None
+    if UNLIKE.search(message):
+        # What was embedded has one dimension more: labels, most likely what comes second.
+        flat = [place for place in _places(run) if len(run.sizes[place]) == 2]
+        flat.sort(key=lambda place: not (value.whole_numbers(run, place) or place.endswith("[1]")))
+        if flat:
+            return with_entry(run.schema, "sizes", flat[0], run.sizes[flat[0]][:-1])
     for pattern in DIMENSIONS:
         found = pattern.search(message)
         if found is None:
@@ -319,6 +379,8 @@ def _type(run: context.StandinRun, message: str) -> Schema | None:
     for place in _places(run):
         if value.whole_numbers(run, place) != (wanted == "int"):
             return with_entry(run.schema, "types", place, wanted)
+    if "expected scalar type Long but found Float" in message:  # By a layer, whose weights are no integers.
+        return with_entry(run.schema, "types", _places(run)[0], "float") if _places(run) else None
     return None
 
 
@@ -331,6 +393,17 @@ def _pictures(run: context.StandinRun, message: str) -> Schema | None:
     now = run.sizes["pictures"][0]
     following = SIDES[SIDES.index(now) + 1 :] if now in SIDES else ()
     return with_entry(run.schema, "pictures", "side", following[0]) if following else None
+
+
+def _wider(run: context.StandinRun, message: str) -> Schema | None:
+    """Arrays that are pictures with sides that are twice as long."""
+    if not LARGER.search(message):
+        return None
+    for place in _places(run):
+        dims = run.sizes[place]
+        if len(dims) == 4 and dims[2] == dims[3] and 2 * dims[2] <= SIDE:
+            return with_entry(run.schema, "sizes", place, [*dims[:2], 2 * dims[2], 2 * dims[3]])
+    return None
 
 
 BATCHES = (8, 2)

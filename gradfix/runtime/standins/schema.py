@@ -19,6 +19,12 @@
 ``alone``          whether data loaders work without further processes
 ``batch``          samples in a batch of a data loader, at most
 ``handed``         whether a driver calls one step alone, with all that it is handed made up
+``absent``         modules that are not there, and that a driver does without
+``gaps``           statements that fail, and whose values are made up in a driver's runs
+``globals``        names that the program of a file sets before an entry of it is called
+``numbers``        by place: the size that a setting says, where two that were made up had to agree
+``words``          by argument that nobody gives: which of the words it is that the script knows
+``setup``          methods that are called before the entry, for they set what it reads
 ``seen``           digests of the schemas before this one: none is tried twice
 =================  =====================================================================================
 """

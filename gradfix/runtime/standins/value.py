@@ -331,6 +331,16 @@ def unpacked(frame: types.FrameType, further: int = 0) -> int | None:
     return None
 
 
+def names_unpacked(frame: types.FrameType, count: int) -> list[str]:
+    """The variables into which a frame is about to unpack something; empty for parts that go elsewhere."""
+    stored: list[dis.Instruction] = []
+    for one in dis.get_instructions(frame.f_code):
+        if one.offset > frame.f_lasti and one.opname != "CACHE" and len(stored) < count:
+            stored.append(one)
+    known = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
+    return [str(one.argval) if one.opname in known else "" for one in stored]
+
+
 # -- who loads one -------------------------------------------------------------------------------
 
 

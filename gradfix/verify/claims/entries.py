@@ -58,7 +58,12 @@ def entries(case: Case, still: UpdatesOff | None) -> list[Check]:
         ]
     versions = _Versions(still.reference, still.after, case.claim.losses)
     versions.clipping |= {index for line in case.claim.clips for index in case.constructed_at(line)}
-    return [versions.check(index, index in case.listed) for index in open_]
+    return [
+        versions.check(index, index in case.listed)
+        if index < len(still.after.optimizers)  # A run that was ended early may not have come to all.
+        else Check("entries", "not checked", f"{who}: the run with updates off did not construct it", who)
+        for index, who in ((index, case.after.optimizers[index].name) for index in open_)
+    ]
 
 
 def unsettled(case: Case) -> set[int]:

@@ -60,6 +60,17 @@ def begun_anew(original: str, fixed: str) -> str | None:
     return None if text is None else _with(text[0], FIRST.splitlines())
 
 
+def attributes_begun_anew(text: str) -> list[str]:
+    """The names of the attributes that a program of :func:`begun_anew` begins anew."""
+    return [
+        target.attr
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Assign) and "_gradfix_first(" in ast.unparse(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+    ]
+
+
 def _with(lines: list[str], beginning: list[str]) -> str:
     """A program, with a beginning of its own."""
     at = _beginning(ast.parse("\n".join(lines))) - 1

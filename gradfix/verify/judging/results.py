@@ -36,6 +36,8 @@ class Mistake:
     claim: Claim
     carried: bool
     """Whether it is about state that is carried over iterations, so that there is a sum over time."""
+    for_later: bool = False
+    """Whether iterations compute that state for later ones alone."""
     still_there: str | None = None
     """What the model says of the mistake in the repaired version, if it is still there."""
     entries: bool = False

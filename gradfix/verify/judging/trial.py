@@ -15,16 +15,12 @@ from gradfix.verify.command import Command
 from gradfix.verify.interpreter import Interpreter
 from gradfix.verify.jobs import Job, Limits
 from gradfix.verify.judging.iterations import Counts
+from gradfix.verify.judging.owned import idle_in, in_order, owned_in, turn_of, without
 from gradfix.verify.judging.results import Judgement, Mistake, Repair, Verdict
 from gradfix.verify.obstacles import why_not
 from gradfix.verify.pairing import Numbers, paired
 from gradfix.verify.recording.noise import noisy
 from gradfix.verify.recording.records import (
-    RecordedAdjustment,
-    RecordedBackward,
-    RecordedClearing,
-    RecordedEvent,
-    RecordedStep,
     Recording,
 )
 from gradfix.verify.reruns import completed, dithered, farther, short
@@ -137,9 +133,9 @@ class Trial:
             how |= {"keep": True, "corrections": self.corrections(seed)}
         version = self.before[0], repair.text
         run = self._run(version, seed, moves=keyed, **how)
-        if not self.doubting or not run.steps:
-            return run
-        return noisy(run, *dithered(self._runner, self._job(version, seed, moves=keyed, **how)))
+        if self.doubting and run.steps:
+            run = noisy(run, *dithered(self._runner, self._job(version, seed, moves=keyed, **how)))
+        return self._without_idle(run, version)
 
     def judged(
         self, seed: int, *, alone: int | None = None, moves: Sequence[Counts] = (), **how: Any
@@ -148,7 +144,7 @@ class Trial:
 
         ``alone`` and ``moves`` count in that order.
         """
-        turn = _turn(self._run(self._after, seed), self.original(seed))
+        turn = turn_of(self._run(self._after, seed), self.original(seed))
         if alone is not None or moves:
             order = turn or range(max(len(moves), (alone or 0) + 1))
             how |= {
@@ -156,7 +152,24 @@ class Trial:
                 "moves": tuple((one, tuple(moves[one])) for one in order) if moves else (),
             }
         run = self._run(self._after, seed, **how)
-        return run if turn is None or len(run.optimizers) != len(turn) else _in_order(run, turn)
+        run = run if turn is None or len(run.optimizers) != len(turn) else in_order(run, turn)
+        return self._without_idle(run, self._after, turn)
+
+    def _without_idle(
+        self, run: Recording, version: tuple[Path, str], turn: Sequence[int] | None = None
+    ) -> Recording:
+        """``run`` without the parameters that get no gradient in this version, where the judged one has more
+        or fewer parameters than the original: an optimizer may as well own such."""
+        first = self.seeds[0]
+        judged, original = self._run(self._after, first), self.original(first)
+        judged = judged if turn is None else in_order(judged, turn)
+        if [owned_in(judged, one.index) for one in judged.optimizers] == [
+            owned_in(original, one.index) for one in original.optimizers
+        ]:
+            return run
+        whole = self._run(version, first, through=True)
+        whole = whole if turn is None or len(whole.optimizers) != len(turn) else in_order(whole, turn)
+        return without(run, idle_in(whole) & idle_in(run))
 
     def corrections(
         self, seed: int
@@ -202,48 +215,3 @@ class Trial:
             str(self._runner.level),
             chosen.passed_over,
         )
-
-
-def _turn(run: Recording, like: Recording) -> list[int] | None:
-    """By optimizer of ``run``: its number in ``like``, where that is another order, and can be told.
-
-    They are told by their settings, and by the parameters that they own: their names, or else their shapes.
-    """
-
-    def named(recording: Recording) -> list[Any]:
-        return [(one.kind, one.settings, one.parameters) for one in recording.optimizers]
-
-    def shaped(recording: Recording) -> list[Any]:
-        return [(one.kind, one.settings, one.shapes) for one in recording.optimizers]
-
-    for known in (named, shaped):
-        mine, wanted = known(run), known(like)
-        if len(set(mine)) == len(mine) and set(mine) == set(wanted):
-            return None if mine == wanted else [wanted.index(one) for one in mine]
-    return None
-
-
-def _in_order(run: Recording, turn: Sequence[int]) -> Recording:
-    """``run`` with other numbers for its optimizers."""
-
-    def name(parameter: Any) -> tuple[int, int]:
-        index, place = parameter
-        return turn[index], place
-
-    def moved(event: RecordedEvent) -> RecordedEvent:
-        if isinstance(event, (RecordedStep, RecordedAdjustment)):
-            return replace(event, optimizer=turn[event.optimizer])
-        if isinstance(event, RecordedClearing):
-            return replace(event, dropped={name(one): calls for one, calls in event.dropped.items()})
-        if isinstance(event, RecordedBackward):
-            shares = {name(one): share for one, share in event.shares.items()}
-            through = event.through and event.through.renamed(lambda one: (name(one),))
-            return replace(event, reached=frozenset(map(name, event.reached)), shares=shares, through=through)
-        return event
-
-    optimizers = sorted(
-        (replace(one, index=turn[one.index]) for one in run.optimizers), key=lambda one: one.index
-    )
-    weights = [run.weights[turn.index(place)] for place in range(len(turn))] if run.weights else ()
-    events = tuple(moved(event) for event in run.events)
-    return replace(run, optimizers=tuple(optimizers), events=events, weights=tuple(weights))

@@ -12,7 +12,7 @@ from gradfix.verify import claims
 from gradfix.verify.command import PLAIN, Command
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.jobs import Limits
-from gradfix.verify.judging.cutting import begun_anew
+from gradfix.verify.judging.cutting import attributes_begun_anew, begun_anew
 from gradfix.verify.judging.differences import Apart
 from gradfix.verify.judging.equivalence import Found, compared, compared_with_its_draws
 from gradfix.verify.judging.results import Judged, Judgement, Mistake, Repair, Verdict
@@ -95,12 +95,17 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
             continue
         for number in repair.fixed:
             accepted.setdefault(number, f"{found.manner} of the original {repair.how}")
-    carried = {number for number, mistake in enumerate(mistakes) if mistake.carried} - accepted.keys()
+    other: dict[int, Apart] = {}
+    carried = {number for number, one in enumerate(mistakes) if one.carried and not one.for_later}
+    carried -= accepted.keys()
     for repair in [anew for repair in models if carried & repair.fixed and (anew := _anew(trial, repair))]:
         found = _compared(trial, repair)
-        for number in repair.fixed if found.apart is None else ():
-            accepted.setdefault(number, f"{found.manner} of the original {repair.how}")
-    other: dict[int, Apart] = {}
+        buffer = _buffer_anew(trial, repair)
+        for number in repair.fixed - accepted.keys() if found.apart is None else ():
+            if buffer is None:
+                accepted[number] = f"{found.manner} of the original {repair.how}"
+            else:
+                other[number] = Apart(f"it begins `{buffer}` anew, which may be a statistic", known=False)
     for number, mistake in enumerate(mistakes):
         if number not in accepted and mistake.carried:
             summed = compared_through_time(trial, [repair for repair in models if number in repair.fixed])
@@ -157,6 +162,17 @@ def _anew(trial: Trial, repair: Repair) -> Repair | None:
     if not anew or repair.ruled or _stops(trial.repaired(anew, first)) is not None:
         return None
     return anew if _trained(trial.repaired(anew, first)) >= _trained(trial.repaired(repair, first)) else None
+
+
+def _buffer_anew(trial: Trial, anew: Repair) -> str | None:
+    """A registered buffer that a repair begins anew, if there is one: such are most statistics, and some
+    states."""
+    buffers = {
+        name.rsplit(".", 1)[-1]
+        for step in trial.repaired(anew, trial.seeds[0]).steps
+        for name in step.buffers
+    }
+    return next((name for name in attributes_begun_anew(anew.text) if name in buffers), None)
 
 
 def _trained(run: Recording) -> set[tuple[int, int]]:

@@ -25,7 +25,9 @@ PREPARING = frozenset(
 @function("lightning_fabric.Fabric", "lightning.pytorch.Fabric")
 def _preparer(run: Run, call: Call) -> Value:
     name = call.name.rsplit(".", 1)[-1]
-    made = Preparer(name, waits=name != "Fabric")
+    batches = call.keywords.get("gradient_accumulation_steps", (NONE, None))[0]
+    accumulates = batches is not NONE and getattr(batches, "value", None) != 1
+    made = Preparer(name, waits=name != "Fabric", accumulates=accumulates)
     run.preparers.append(made)
     return made
 
