@@ -309,13 +309,19 @@ def _margin(shown: Layout, finding: Finding) -> str:
 def _changed(path: str, before: str, after: str) -> Iterator[tuple[int | None, str, int, str]]:
     """Cell, sign, number and text of each line that was taken away or added."""
     from difflib import SequenceMatcher
+    from itertools import takewhile
 
     for (cell, was), (_, now) in zip(layout(path, before).parts, layout(path, after).parts):
         old, new = split_lines(was), split_lines(now)
-        for tag, start, end, to_start, to_end in SequenceMatcher(None, old, new, False).get_opcodes():
+        # A rewrite changes few lines: those before and behind are not compared with each other.
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new)))
+        rest = zip(reversed(old[same:]), reversed(new[same:]))
+        behind = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], rest))
+        changed = old[same : len(old) - behind], new[same : len(new) - behind]
+        for tag, start, end, to_start, to_end in SequenceMatcher(None, *changed, False).get_opcodes():
             if tag != "equal":
-                yield from ((cell, "-", number + 1, old[number]) for number in range(start, end))
-                yield from ((cell, "+", number + 1, new[number]) for number in range(to_start, to_end))
+                yield from ((cell, "-", same + n + 1, changed[0][n]) for n in range(start, end))
+                yield from ((cell, "+", same + n + 1, changed[1][n]) for n in range(to_start, to_end))
 
 
 def difference(path: str, before: str, after: str) -> list[str]:
