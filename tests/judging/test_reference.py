@@ -203,11 +203,29 @@ for _ in range(8):
     error.backward()
     opt.step()
 """
+GAUGED = """
+def gauge(net, seen):
+    net.eval()
+    with torch.no_grad():
+        return net(seen).mean().item()
+net = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+aside = torch.randn(10, 3) + 2
+for turn in range(8):
+    seen = torch.randn(6, 3)
+    error = F.mse_loss(net(seen)[:, 0], seen.sum(1))
+    opt.zero_grad()
+    error.backward()
+    opt.step()
+    if turn % 3 == 2:
+        gauge(net, aside)
+"""
 CLEARED = ("    doubt.backward()\n", "    opt_e.zero_grad()\n    doubt.backward()\n")
 CUT = ("expert(painted), zero", "expert(painted.detach()), zero")
 NO_STATE = ("    level = cell(seen, level)\n", "    level = cell(seen, torch.zeros(3, 5))\n")
 
 RIGHT: dict[str, tuple[str, Edits]] = {
+    "training mode where a batch begins": (GAUGED, (("    error = F", "    net.train()\n    error = F"),)),
     "a closure that computes its loss": (
         CURVE,
         (
@@ -231,6 +249,7 @@ RIGHT: dict[str, tuple[str, Edits]] = {
     ),
 }  # fmt: skip
 WRONG: dict[str, tuple[str, Edits]] = {
+    "an evaluation in training mode": (GAUGED, (("    net.eval()\n", ""),)),
     "a closure whose first evaluation differentiates": (
         CURVE,
         ((EVALUATED, EVALUATED.replace("        opt", "        if fresh: opt").replace("        error.b", "        if fresh: error.b").replace("    def", "    fresh = [1]\n    def").replace("return error", "fresh.clear()\n        return error")),),

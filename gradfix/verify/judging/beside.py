@@ -52,6 +52,16 @@ def kept_apart(one: Recording, other: Recording, *, in_earnest: bool) -> str | N
     return None
 
 
+def counted_apart(one: Recording, other: Recording) -> str | None:
+    """A network whose normalization has seen more batches, or fewer, at some step of another version."""
+    for mine, theirs in zip(one.steps, other.steps):
+        for name in mine.buffers.keys() & theirs.buffers.keys():
+            value = mine.buffers[name]
+            if "int" in value.dtype and not value.shape and value.digest != theirs.buffers[name].digest:
+                return f"{_spoken(name)} counts other batches: they are normalized in another mode"
+    return None
+
+
 def _by_beginning(courses: Mapping[str, list[Values]]) -> dict[str, list[Values]]:
     """By the first value of a course, where it is that of one alone."""
     counts = Counter(course[0].digest for course in courses.values())

@@ -12,6 +12,7 @@ from gradfix.verify import claims
 from gradfix.verify.command import PLAIN, Command
 from gradfix.verify.interpreter import Interpreter, choose_interpreter
 from gradfix.verify.jobs import Limits
+from gradfix.verify.judging.beside import counted_apart
 from gradfix.verify.judging.cutting import attributes_begun_anew, begun_anew
 from gradfix.verify.judging.differences import Apart
 from gradfix.verify.judging.equivalence import Found, compared, compared_with_its_draws
@@ -78,6 +79,7 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
         return [stopped for _ in mistakes]
     models, undecided = _measures(trial, mistakes, repairs)
     accepted: dict[int, str] = {}
+    other: dict[int, Apart] = {}
     refusals: list[Apart] = []
     # What trains otherwise than programs that break the rule themselves may be right. What the original's own
     # entries tell says nothing of optimizers that own other parameters, nor of what a sum that does not go on
@@ -94,8 +96,11 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
             refusals.append(replace(found.apart, known=found.apart.known and not loose))
             continue
         for number in repair.fixed:
-            accepted.setdefault(number, f"{found.manner} of the original {repair.how}")
-    other: dict[int, Apart] = {}
+            counted = _counted_apart(trial, repair) if mistakes[number].claim.steady_modes else None
+            if counted is None:
+                accepted.setdefault(number, f"{found.manner} of the original {repair.how}")
+            else:
+                other[number] = Apart(counted)
     carried = {number for number, one in enumerate(mistakes) if one.carried and not one.for_later}
     carried -= accepted.keys()
     for repair in [anew for repair in models if carried & repair.fixed and (anew := _anew(trial, repair))]:
@@ -137,6 +142,12 @@ def _verdicts(trial: Trial, mistakes: Sequence[Mistake], repairs: Sequence[Repai
         )
         for number, mistake in enumerate(mistakes)
     ]
+
+
+def _counted_apart(trial: Trial, repair: Repair) -> str | None:
+    """What normalizes other batches in training mode than in a repair of the modes, in words."""
+    first = trial.seeds[0]
+    return counted_apart(trial.repaired(repair, first), trial.judged(first))
 
 
 def _compared(trial: Trial, repair: Repair) -> Found:
