@@ -138,6 +138,18 @@ class Unknown(Value):
             self._adopt(self)
         return self.leaf
 
+    def become_part(self, holder: Unknown, name: str) -> None:
+        """What a method gives that is handed nothing is a part of its object, as far as anybody can see."""
+        if self.parent is not None or self.node is not None or self is holder or name in holder.attributes:
+            return
+        self.parent = holder
+        holder.attributes[name] = self
+        root: Unknown | None = holder
+        while root is not None and root.leaf is None:
+            root = root.parent
+        if self.leaf is not None and root is not None and root.leaf is not None:
+            root.leaf.children.append(self.leaf)
+
     def stateless(self) -> bool:
         """Whether it is (a part of) a library's network to which the project has added no network of its
         own."""

@@ -567,6 +567,10 @@ def _given_by_method(value: Unknown, call: Call, result: Value) -> Value:
     if isinstance(result, Unknown) and result.__class__ is Unknown and call.name == "configure_optimizers":
         # What Lightning calls it, and many without Lightning: the optimizer of this network, if it steps.
         result.handed = call.site, ParameterIterable([value.parameter_block(call.site)])
+    elif (
+        isinstance(result, Unknown) and result.__class__ is Unknown and not call.given and not call.discarded
+    ):
+        result.become_part(value, f"{call.name}()")
     return _sharing(value, call, result)
 
 
