@@ -44,8 +44,10 @@ class ImplicitLoop(NamedTuple):
     """The method that returns the loss."""
     manual: frozenset[str] = frozenset()
     """What a class assigns, defines or calls that runs the loop itself."""
-    model: int | None = None
-    """The position of the argument, after ``self``, that is the network; None: the object is that itself."""
+    replaced: tuple[str, ...] = ()
+    """Methods of the framework's by which a class does a part of the loop in its own way."""
+    model: str = ""
+    """The argument, the first after ``self``, that is the network; empty: the object is that itself."""
     before: tuple[str, ...] = ()
     """Methods that the framework calls before that for each batch."""
     after: tuple[str, ...] = ()
@@ -59,11 +61,18 @@ LOOPS = (
         "LightningModule",
         "training_step",
         manual=frozenset({"automatic_optimization", "manual_backward"}),
+        replaced=("backward", "optimizer_zero_grad"),
         before=("on_train_batch_start",),
         after=("on_before_zero_grad", "on_train_batch_end"),
         backward="self.manual_backward",
     ),
-    ImplicitLoop("Trainer", "compute_loss", model=0, backward="self.accelerator.backward"),
+    ImplicitLoop(
+        "Trainer",
+        "compute_loss",
+        replaced=("training_step",),
+        model="model",
+        backward="self.accelerator.backward",
+    ),
 )
 
 
@@ -97,11 +106,13 @@ def methods_in(tree: ast.Module, text: str) -> Iterator[FunctionDefinition]:
                         yield method
 
 
-def loop_of(cls: Class, method: str) -> ImplicitLoop | None:
+def loop_of(cls: Class, method: FunctionDefinition) -> ImplicitLoop | None:
     """The loop that a framework runs with a method of a class; None if the class runs its own, or none."""
     for loop in LOOPS:
-        if loop.method == method and any(name.endswith(loop.base) for name in cls.outside()):
-            return None if _mentions(cls, loop.manual) else loop
+        if loop.method == method.name and any(name.endswith(loop.base) for name in cls.outside()):
+            own = any(isinstance(cls.lookup(name), Function) for name in loop.replaced)
+            named = not loop.model or [one.arg for one in method.args.args[1:2]] == [loop.model]
+            return loop if named and not own and not _mentions(cls, loop.manual) else None
     return None
 
 
@@ -137,8 +148,8 @@ class Training:
         """What it hands to the method, as far as that is known."""
         leaves: list[Leaf] = []
         made: Value = NONE
-        if loop.model is not None:
-            leaves = self._hand_model(trained, method, loop.model + 1)
+        if loop.model:
+            leaves = self._hand_model(trained, method.args.args[1])
         elif isinstance(trained, Module):
             leaves, made = trained.leaves(), made_by_configure_optimizers(run, trained, method)
         found = [made] if isinstance(made, Optimizer) else made.items if isinstance(made, Sequence) else []
@@ -150,18 +161,14 @@ class Training:
             self.optimizers.append(Optimizer(state))
             run.optimizers += self.optimizers
 
-    def _hand_model(self, trained: Module | Instance, method: FunctionDefinition, at: int) -> list[Leaf]:
+    def _hand_model(self, trained: Module | Instance, parameter: ast.arg) -> list[Leaf]:
         """Hand the method the network; its parameters are trainable."""
-        spec = method.args
-        parameters = [*spec.posonlyargs, *spec.args]
-        if len(parameters) <= at:
-            return []
-        model = passed(self.run, parameters[at])
+        model = passed(self.run, parameter)
         if not isinstance(model, Unknown):
             return []
         block = model.parameter_block()
-        block.label, block.requires = parameters[at].arg, True
-        self.arguments[parameters[at].arg] = (model, ast.Name(parameters[at].arg, ast.Load()))
+        block.label, block.requires = parameter.arg, True
+        self.arguments[parameter.arg] = (model, ast.Name(parameter.arg, ast.Load()))
         trained.attributes.setdefault("model", model)
         return [block]
 

@@ -1086,7 +1086,7 @@ def run_entry(run: Run, scope: ModuleScope, definition: FunctionDefinition, othe
     _forget_modes(run, instance.attributes)
     if isinstance(instance, Module):
         set_mode(run, instance, None)
-    loop = implicit_loops.loop_of(cls, definition.name)
+    loop = implicit_loops.loop_of(cls, definition)
     if loop is None and definition in run.relevance.trained:
         return  # Nothing is seen to train with what it returns.
     training = None

@@ -140,6 +140,22 @@ def test_a_class_that_optimizes_by_hand_is_no_loop_of_the_framework(switch: str,
     assert not findings(lightning(f"{step}\nreturn loss.detach()"), options)
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        "\ndef backward(self, loss):\n    loss.backward(retain_graph=True)\n",
+        "\ndef optimizer_zero_grad(self, epoch, batch_idx, optimizer):\n    pass\n",
+    ],
+)
+def test_a_part_of_the_loop_may_be_done_in_another_way(more: str, options: Options) -> None:
+    assert not findings(lightning(CARRIED, more=more), options)
+
+
+def test_the_trainer_of_another_library_may_hand_over_anything(options: Options) -> None:
+    text = trainer(PAIRS["kept by a trainer"][2]).replace("model, inputs", "batch, outputs")
+    assert not findings(text.replace("model(**inputs)", "outputs(batch)"), options)
+
+
 def test_a_class_of_the_project_is_no_framework(options: Options) -> None:
     step = PAIRS["detached"][2]
     assert not findings(f"class Base(nn.Module):\n    pass\n{lightning(step, base='Base')}", options)

@@ -8,7 +8,7 @@ from test_claims import backward, recording, step
 
 from gradfix.core import intent
 from gradfix.core.ledger import BackwardCall, Clearing, GradientFlow, Ledger, OptimizerStep, Term, Versions
-from gradfix.verify.judging import trial
+from gradfix.verify.judging import owned
 from gradfix.verify.recording.records import RecordedClearing
 
 FRESH, MOVED = Versions(0, 0), Versions(0, 1)
@@ -82,7 +82,7 @@ def test_optimizers_in_another_order_have_other_entries() -> None:
         step(1.0),
         RecordedClearing({parameters[0]: (0,)}),
     )
-    told = trial._in_order(run, [1, 0]).ledger
+    told = owned.in_order(run, [1, 0]).ledger
     assert told is not None
     (entry,) = told.entries
     assert (entry.parameter, entry.steps, entry.clearing) == ((1, 0), (0,), 0)
