@@ -140,10 +140,11 @@ class Unknown(Value):
 
     def become_part(self, holder: Unknown, name: str) -> None:
         """What a method gives that is handed nothing is a part of its object, as far as anybody can see."""
-        if self.parent is not None or self.node is not None or self is holder or name in holder.attributes:
+        if self.parent is not None or self.node is not None or self is holder:
             return
         self.parent = holder
-        holder.attributes[name] = self
+        # Each call gives a value of its own, though it may be the same part.
+        holder.attributes[f"{name} {len(holder.attributes)}"] = self
         root: Unknown | None = holder
         while root is not None and root.leaf is None:
             root = root.parent
