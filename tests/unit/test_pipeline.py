@@ -57,6 +57,7 @@ def result(planned: Plan) -> list[str]:
 class Evidence:
     outcome: str
     reason: str = "because"
+    standins: tuple[str, ...] = ()
 
 
 Verifier = Callable[..., Evidence]
