@@ -188,7 +188,7 @@ def read(path: str) -> Certificate | Problem:
             alone=_alone(content),
         )
         digests = content["before"]["sha256"], content["after"]["sha256"]
-        if found.outcome == "proved" and not proves(content["evidence"]):
+        if found.outcome == "proved" and not proves(content.get("evidence")):
             return Problem(path, "has been changed: it calls proved what by its own checks is not")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         return Problem(path, f"is no certificate: {type(error).__name__}: {error}")
@@ -201,7 +201,7 @@ def _alone(content: Any) -> StepAlone | None:
     """In what a step was run alone, where that has proved it."""
     from gradfix.verify.evidence import StepAlone
 
-    held = (content["evidence"] or {}).get("alone")
+    held = (content.get("evidence") or {}).get("alone")
     if held is None or content["outcome"] != Outcome.PROVED_ALONE:
         return None
     first, last = map(int, held.get("lines", (1, 1)))
