@@ -47,12 +47,12 @@ from dataclasses import dataclass, field
 
 from gradfix.autograd.graph import Backward, Leaf, LoopContext, Node, Storage, reachable_nodes
 from gradfix.autograd.program import Program
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, detached_code, earlier_iteration
 from gradfix.autograd.values import Sequence, Tensor, Unknown, Value, graphs_in, tensors_in
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix
 from gradfix.core.span import Span
+from gradfix.core.syntax import walk
 from gradfix.rules.diagnosis import Diagnosis, diagnose
 from gradfix.rules.edits import (
     detach_at,

@@ -51,13 +51,13 @@ from functools import cache, lru_cache, partial
 from gradfix.autograd.cuts import cut_off
 from gradfix.autograd.graph import reachable_nodes
 from gradfix.autograd.program import Program
-from gradfix.autograd.relevance import Relevance, walk
+from gradfix.autograd.relevance import Relevance
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.functions import is_abstract
 from gradfix.autograd.trace_queries import walked_by_any
 from gradfix.core.codemod import Decorate, Edit, Effect, Enclose, Finding, Fix, Severity
 from gradfix.core.span import Span
-from gradfix.core.syntax import LOOPS
+from gradfix.core.syntax import LOOPS, walk
 from gradfix.rules.edits import note, torch_name
 
 Phase = ast.FunctionDef | ast.For | ast.While | ast.If

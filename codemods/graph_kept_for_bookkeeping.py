@@ -51,13 +51,12 @@ from typing import NamedTuple
 
 from gradfix.autograd.graph import Backward, Edge, LoopContext, Node, Stack, Stored, reachable_nodes
 from gradfix.autograd.program import Program
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import apart, backwards, expanded_operands
 from gradfix.autograd.values import Sequence, Tensor, Unknown
 from gradfix.core.codemod import Effect, Finding, Fix
 from gradfix.core.span import Span
-from gradfix.core.syntax import LOOPS
+from gradfix.core.syntax import LOOPS, walk
 from gradfix.rules.edits import detach_at, note, shown, targets_in
 from gradfix.rules.out_of_place import is_parameter
 

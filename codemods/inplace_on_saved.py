@@ -53,7 +53,6 @@ from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, InPlaceChange
 from gradfix.autograd.program import Program
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.layers import INPLACE
 from gradfix.autograd.trace_queries import backwards
@@ -61,7 +60,7 @@ from gradfix.autograd.values import Module
 from gradfix.core.codemod import Claim, Edit, Effect, Finding, Fix, RemoveArgument, ReplaceExpression
 from gradfix.core.segments import call_method
 from gradfix.core.span import Span
-from gradfix.core.syntax import last_name
+from gradfix.core.syntax import last_name, walk
 from gradfix.rules.diagnosis import Diagnosis, diagnose
 from gradfix.rules.edits import insert, line, note, receiver, shown, within_file
 from gradfix.rules.out_of_place import bound_anew, out_of_place, read_again, renamed

@@ -53,13 +53,12 @@ from dataclasses import dataclass
 
 from gradfix.autograd.graph import InPlaceChange, Leaf, Node, reachable_nodes
 from gradfix.autograd.program import Program
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import refused
 from gradfix.autograd.values import SummaryTensor
 from gradfix.core.codemod import Claim, Effect, Enclose, Finding, Fix
 from gradfix.core.span import Span
-from gradfix.core.syntax import last_name
+from gradfix.core.syntax import last_name, walk
 from gradfix.rules.edits import (
     line,
     note,

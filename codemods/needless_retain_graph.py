@@ -46,12 +46,12 @@ from collections.abc import Hashable, Iterator
 
 from gradfix.autograd.graph import Backward, Leaf, Node, Step, reachable_nodes
 from gradfix.autograd.program import Program
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import backwards, between, steps
 from gradfix.autograd.values import Sequence, tensors_in
 from gradfix.core.codemod import Effect, Finding, Fix, Severity
 from gradfix.core.span import Span
+from gradfix.core.syntax import walk
 from gradfix.rules.clauses import KEPT, UNKNOWN, Verdict, breaches
 from gradfix.rules.edits import drop_retain, note, receiver, retain_argument
 

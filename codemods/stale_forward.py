@@ -75,7 +75,6 @@ from typing import NamedTuple
 from gradfix.autograd.graph import Edge, ModuleCall, Node, Step, first_divergence, reachable_nodes
 from gradfix.autograd.model_ledger import operation
 from gradfix.autograd.program import Program
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.trace_queries import (
     backwards,
     between,
@@ -101,7 +100,7 @@ from gradfix.core.codemod import (
     Way,
 )
 from gradfix.core.span import Span
-from gradfix.core.syntax import undetached
+from gradfix.core.syntax import undetached, walk
 from gradfix.rules.diagnosis import leak_path
 from gradfix.rules.edits import (
     constructed,

@@ -65,7 +65,6 @@ from functools import partial
 
 from gradfix.autograd.graph import Backward, Leaf, ModuleCall, Node, OptimizerState, Step, ZeroGrad
 from gradfix.autograd.program import EntryPoint, Program
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import (
     backwards,
@@ -84,6 +83,7 @@ from gradfix.autograd.trace_queries import (
 from gradfix.autograd.values import Tensor, Value
 from gradfix.core.codemod import Claim, Edit, Effect, Enclose, Finding, Fix, Note, ReplaceExpression, Way
 from gradfix.core.span import Span
+from gradfix.core.syntax import walk
 from gradfix.rules.clauses import UNKNOWN, Verdict, breaches, optimizers_that_step, used_by_nobody
 from gradfix.rules.diagnosis import Diagnosis, diagnose, leaking, reused
 from gradfix.rules.edits import (

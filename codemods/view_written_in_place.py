@@ -39,13 +39,12 @@ from dataclasses import dataclass
 
 from gradfix.autograd.graph import InPlaceChange
 from gradfix.autograd.program import Program
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.trace_queries import refused
 from gradfix.autograd.values import Tensor
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.core.syntax import last_name
+from gradfix.core.syntax import last_name, walk
 from gradfix.rules.edits import line, note, shown, within_file
 from gradfix.rules.out_of_place import bound_anew, bound_at, held_by, out_of_place, read_again, renamed
 

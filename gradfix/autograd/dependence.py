@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from gradfix.autograd.relevance import FunctionDefinition, Relevance, suites, walk
+from gradfix.autograd.relevance import FunctionDefinition, Relevance, suites
+from gradfix.core.syntax import walk
 
 
 def sets_only(statement: ast.stmt, assigned: set[str]) -> bool:

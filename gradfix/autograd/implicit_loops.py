@@ -17,7 +17,7 @@ from typing import NamedTuple
 from gradfix.autograd import engine
 from gradfix.autograd.arguments import Call, Keywords
 from gradfix.autograd.graph import Leaf, OptimizerState
-from gradfix.autograd.relevance import FunctionDefinition, is_differentiation, walk
+from gradfix.autograd.relevance import FunctionDefinition, is_differentiation
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.frameworks.lightning import made_by_configure_optimizers
 from gradfix.autograd.semantics.functions import call_function, passed
@@ -33,6 +33,7 @@ from gradfix.autograd.values import (
     Unknown,
     Value,
 )
+from gradfix.core.syntax import walk
 
 
 class ImplicitLoop(NamedTuple):

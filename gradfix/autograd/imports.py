@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from gradfix.autograd.relevance import Relevance, shift, walk
+from gradfix.autograd.relevance import Relevance
 from gradfix.autograd.run import Run
 from gradfix.autograd.values import (
     Frame,
@@ -31,6 +31,7 @@ from gradfix.autograd.values import (
     Tensor,
     Value,
 )
+from gradfix.core.syntax import shift, walk
 from gradfix.project import scanning, traces
 from gradfix.system import files
 

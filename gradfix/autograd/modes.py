@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.values import Const, Instance, Module, Sequence, Unknown, Value
+from gradfix.core.syntax import walk
 
 NORMALISING = frozenset(
     f"torch.nn.{lazy}{name}"

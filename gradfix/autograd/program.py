@@ -28,7 +28,7 @@ from gradfix.autograd.interpreter.contexts import exhaust
 from gradfix.autograd.interpreter.loops import carried, values_by_path
 from gradfix.autograd.open_world import assume, is_followed
 from gradfix.autograd.parameters import set_mode
-from gradfix.autograd.relevance import FunctionDefinition, Relevance, backwards_in, children, suites, walk
+from gradfix.autograd.relevance import FunctionDefinition, Relevance, backwards_in, suites
 from gradfix.autograd.run import (
     Alternative,
     BudgetExceeded,
@@ -66,6 +66,7 @@ from gradfix.autograd.values import (
 )
 from gradfix.core.segments import Lines
 from gradfix.core.span import Span
+from gradfix.core.syntax import children, walk
 
 BUDGET = 40_000
 """Statements that one run may execute; far beyond what a training script takes (a few thousand)."""

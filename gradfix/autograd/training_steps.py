@@ -15,12 +15,12 @@ from gradfix.autograd import imports
 from gradfix.autograd.graph import Backward, Step
 from gradfix.autograd.implicit_loops import LoopCall
 from gradfix.autograd.program import Program
-from gradfix.autograd.relevance import is_differentiation, walk
+from gradfix.autograd.relevance import is_differentiation
 from gradfix.autograd.run import Run
 from gradfix.autograd.unfollowed import FUNCTIONS, UNSEEN, Seen, Sighting, Site, name_of, why_not, written
 from gradfix.core.codemod import UnknownFunction
 from gradfix.core.coverage import Status, TrainingStep
-from gradfix.core.syntax import LOOPS, last_name
+from gradfix.core.syntax import LOOPS, last_name, walk
 
 OF_FRAMEWORKS = {"training_step": "LightningModule", "compute_loss": "Trainer"}
 """Methods whose loss a framework differentiates, and what the names of the frameworks' classes end with."""

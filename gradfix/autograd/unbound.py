@@ -12,8 +12,9 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from gradfix.autograd.relevance import suites, walk
+from gradfix.autograd.relevance import suites
 from gradfix.autograd.values import Class, Frame, Instance, Module
+from gradfix.core.syntax import walk
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from gradfix.autograd import imports
 from gradfix.autograd.graph import Backward, Node, Step
 from gradfix.autograd.program import MODULE, EntryPoint, Program
-from gradfix.autograd.relevance import walk
-from gradfix.core.syntax import LOOPS, last_name
+from gradfix.core.syntax import LOOPS, last_name, walk
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 WHOLE = ("it", "the scripts that import it", MODULE)

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from gradfix.autograd.relevance import children, walk
 from gradfix.core.codemod import (
     Edit,
     InsertStatement,
@@ -24,7 +23,7 @@ from gradfix.core.codemod import (
     ReplaceStatement,
 )
 from gradfix.core.span import Span
-from gradfix.core.syntax import last_name
+from gradfix.core.syntax import children, last_name, walk
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable
 
 from gradfix.autograd.graph import Backward, ModuleCall, Node
 from gradfix.autograd.program import Program
-from gradfix.autograd.relevance import walk
 from gradfix.core.codemod import Edit
+from gradfix.core.syntax import walk
 from gradfix.rules.edits import move, names_bound, names_read, targets_in
 
 

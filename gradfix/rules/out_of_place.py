@@ -10,11 +10,10 @@ import ast
 from gradfix.autograd import operators
 from gradfix.autograd.graph import InPlaceChange
 from gradfix.autograd.program import Program
-from gradfix.autograd.relevance import walk
 from gradfix.core.codemod import Edit, ReplaceStatement
 from gradfix.core.segments import enclosed
 from gradfix.core.span import Span
-from gradfix.core.syntax import last_name
+from gradfix.core.syntax import last_name, walk
 
 
 def out_of_place(method: str) -> str | None:

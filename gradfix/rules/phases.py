@@ -13,8 +13,8 @@ import ast
 from collections.abc import Collection, Iterable
 
 from gradfix.autograd.program import Program
-from gradfix.autograd.relevance import walk
 from gradfix.core.codemod import Edit
+from gradfix.core.syntax import walk
 from gradfix.rules.edits import line, move, names_bound, names_read
 
 LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)

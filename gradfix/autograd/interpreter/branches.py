@@ -14,10 +14,9 @@ from gradfix.autograd.interpreter.conditions import (
 )
 from gradfix.autograd.interpreter.narrowing import narrowed
 from gradfix.autograd.matching import as_if
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import ControlFlow, Run, expression, statement
 from gradfix.autograd.values import Frame, IterationNumber, NumberCondition, Value
-from gradfix.core.syntax import last_name
+from gradfix.core.syntax import last_name, walk
 
 
 def _bails_out(body: list[ast.stmt]) -> bool:

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from gradfix.autograd import script_options
 from gradfix.autograd.interpreter.conditions import evaluated_again, question
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Alternative, Run
 from gradfix.autograd.values import Class, Frame, Function, Mapping, Namespace, Sequence, Value
+from gradfix.core.syntax import walk
 
 ALTERNATIVES = 8
 """Up to this many items of a dict, each is tried as the one that is looked up."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from gradfix.autograd import script_options
 from gradfix.autograd.interpreter.comparisons import COMPARE
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Impossible, Run
 from gradfix.autograd.semantics.names import is_of_networks
 from gradfix.autograd.values import (
@@ -31,6 +30,7 @@ from gradfix.autograd.values import (
     Unknown,
     Value,
 )
+from gradfix.core.syntax import walk
 
 
 def decide(

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from gradfix.autograd.arguments import Argument, Call
 from gradfix.autograd.interpreter.assignments import assign
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import (
     STOP,
     Break,
@@ -39,6 +38,7 @@ from gradfix.autograd.values import (
     Unknown,
     Value,
 )
+from gradfix.core.syntax import walk
 
 
 @statement(ast.With, ast.AsyncWith)

@@ -12,7 +12,6 @@ from gradfix.autograd.interpreter.calls import call_expression
 from gradfix.autograd.interpreter.choices import chosen_by_name
 from gradfix.autograd.interpreter.conditions import evaluated_again, truth
 from gradfix.autograd.parameters import leaves_of, wholes_of
-from gradfix.autograd.relevance import children
 from gradfix.autograd.run import ControlFlow, Impossible, Run, expression, statement
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.arithmetic import binary
@@ -44,6 +43,7 @@ from gradfix.autograd.values import (
     graphless_value,
     spelled,
 )
+from gradfix.core.syntax import children
 
 
 @statement(ast.Expr)

@@ -9,7 +9,6 @@ from gradfix.autograd.interpreter.assignments import assign
 from gradfix.autograd.interpreter.conditions import may_repeat, settled_by_training, truth, value_in_iteration
 from gradfix.autograd.interpreter.contexts import drive
 from gradfix.autograd.parameters import go_through
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Break, Continue, ControlFlow, Run, statement
 from gradfix.autograd.semantics import dispatch
 from gradfix.autograd.semantics.arithmetic import numbered
@@ -35,6 +34,7 @@ from gradfix.autograd.values import (
     graphs_in,
     tensors_in,
 )
+from gradfix.core.syntax import walk
 
 UNROLLED = 8
 """A loop over this many known items is run item by item; longer ones run a few iterations."""

@@ -10,7 +10,6 @@ from gradfix.autograd.arguments import Argument, Call, Keywords, unwritten
 from gradfix.autograd.engine import hand_over
 from gradfix.autograd.graph import Leaf
 from gradfix.autograd.parameters import leaves_of
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Impossible, Run, Stopped
 from gradfix.autograd.semantics.adjusting import make_schedule
 from gradfix.autograd.semantics.attributes import member_of
@@ -47,6 +46,7 @@ from gradfix.autograd.values import (
     Value,
     tensors_in,
 )
+from gradfix.core.syntax import walk
 
 
 @called(Function)

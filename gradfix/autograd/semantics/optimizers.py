@@ -8,7 +8,6 @@ from gradfix.autograd.arguments import Argument, Call, flag, to_none
 from gradfix.autograd.engine import step, zero_grad
 from gradfix.autograd.graph import DuplicateParameters, NonLeaf, OptimizerState
 from gradfix.autograd.parameters import go_through, leaves_of, wholes_of
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.run import Run
 from gradfix.autograd.semantics.dispatch import (
     attributes_of,
@@ -32,6 +31,7 @@ from gradfix.autograd.values import (
     Unknown,
     Value,
 )
+from gradfix.core.syntax import walk
 
 
 @attributes_of(Optimizer)

@@ -6,8 +6,8 @@ import ast
 from functools import lru_cache
 
 from gradfix.autograd.parameters import LAYERED
-from gradfix.autograd.relevance import walk
 from gradfix.autograd.values import Class, Module, Unknown, Value, is_plain
+from gradfix.core.syntax import walk
 
 
 def keeps_nothing(module: Module, seen: set[Module] | None = None) -> bool:
