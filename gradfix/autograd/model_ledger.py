@@ -120,10 +120,11 @@ def _order(
         if event in numbers:
             yield Happened(kind, numbers[event])
         elif isinstance(event, Clip):
+            # What no optimizer owns no step uses, clipped or not.
             clipped = {leaf for leaf, held in event.held.items() if held}
-            owners = (index for state, index in optimizers.items() if not clipped.isdisjoint(state.owned()))
-            if clipped:
-                yield Happened(kind, min(owners, default=-1))
+            owners = [index for state, index in optimizers.items() if not clipped.isdisjoint(state.owned())]
+            if owners:
+                yield Happened(kind, min(owners))
         elif isinstance(event, (Unscale, SchedulerStep)):
             yield Happened(kind, optimizers.get(event.optimizer, -1))
 
