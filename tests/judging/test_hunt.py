@@ -32,7 +32,7 @@ SAMPLE = {
     "undetached_advantage/two_outputs_of_one_network": ("doubled", "other"),
     "graph_used_twice/two_vectors": ("cleared",),
     "graph_used_twice/in_method": ("scaled",),
-    "graph_used_twice/before_the_closure": ("cleared",),
+    "graph_used_twice/before_the_closure": ("never",),
     "view_written_in_place/loop_over_stages": ("path_cut",),
     "stale_forward/detached_input_beside_another_term": ("path_cut",),
 }
