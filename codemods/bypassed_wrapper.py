@@ -57,7 +57,7 @@ from gradfix.autograd.trace_queries import backwards, calls_in, steps, steps_usi
 from gradfix.autograd.values import Class, Engine, Optimizer, Preparer, Scaler, Value
 from gradfix.core.codemod import Claim, Effect, Finding, Fix, ReplaceExpression
 from gradfix.core.span import Span
-from gradfix.rules.edits import note, shown, within_file
+from gradfix.rules.edits import line, note, shown, within_file
 
 LEFT_OUT = "the scale of mixed precision and the division by accumulated batches are left out"
 UNSCALED = "its gradients are divided by a scale that they lack"
@@ -102,7 +102,7 @@ def bypasses(program: Program, run: Run) -> dict[Hashable, Bypass]:
 def _is_plain(event: Backward | Step) -> bool:
     """Whether the file calls ``backward`` or ``step`` itself, of a loss or an optimizer."""
     site = event.site
-    plain = isinstance(site, ast.Call) and not isinstance(site, LoopCall) and site.lineno > 0
+    plain = isinstance(site, ast.Call) and not isinstance(site, LoopCall) and line(site) > 0
     return plain and event.through is None and isinstance(getattr(site, "func", None), ast.Attribute)
 
 
@@ -113,10 +113,11 @@ def _backward_past(program: Program, run: Run, event: Backward) -> Bypass | None
     for preparer in run.preparers:
         if any(event.reached.get(leaf) for leaf in _prepared_leaves(preparer)):
             name = _name_of(program, preparer)
+            call = f"{_text(program, name)}.backward"
             why = (preparer.prepared[0][2], "what it trains is prepared here")
-            code = _instead(program, event.site, f"{_text(program, name)}.backward({{}})")
-            code = code if _is_in_scope(program, name, event.site) else None
-            return Bypass(event.site, f"{_text(program, name)}.backward", code, why, LEFT_OUT)
+            in_scope = _is_in_scope(program, name, event.site)
+            code = _instead(program, event.site, f"{call}({{}})") if in_scope else None
+            return Bypass(event.site, call, code, why, LEFT_OUT)
     return _past_scaler(program, run, event) or _past_class(program, run, event)
 
 
@@ -134,7 +135,7 @@ def _past_scaler(program: Program, run: Run, event: Backward) -> Bypass | None:
         site = step.site
         if not isinstance(step.scaler, Scaler) or step.scaler.enabled is False or step.doubtful:
             continue
-        if isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute) and site.lineno > 0:
+        if isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute) and line(site) > 0:
             name = program.segment(site.func.value)
             code = _instead(program, event.site, f"{name}.scale({{}}).backward()")
             code = code if _is_in_scope(program, site.func.value, event.site) else None
@@ -168,7 +169,7 @@ def _step_past(program: Program, run: Run, step: Step) -> Bypass | None:
 def _calls_past(program: Program, run: Run, event: Backward) -> Iterator[Bypass]:
     """The calls of networks by the names that they had before they were prepared."""
     for call in calls_in(event.visited):
-        if getattr(call.site, "lineno", 0) <= 0:
+        if line(call.site) <= 0:
             continue
         for preparer in run.preparers:
             for value, written, site in preparer.prepared:
@@ -176,14 +177,10 @@ def _calls_past(program: Program, run: Run, event: Backward) -> Iterator[Bypass]
                 old = program.segment(call.site.func)
                 if new is None or call.module is not value or old != program.segment(written):
                     continue
-                if program.function(site) is program.function(call.site) and _follows(site, call.site):
+                if program.function(site) is program.function(call.site) and line(site) < line(call.site):
                     code = f"{new}{program.segment(call.site)[len(old) :]}"
                     why = (site, f"`{new}` is what wraps it")
                     yield Bypass(call.site, new, code, why, UNWRAPPED)
-
-
-def _follows(one: ast.AST, other: ast.AST) -> bool:
-    return getattr(one, "lineno", 0) < getattr(other, "lineno", 0)
 
 
 def _new_name(

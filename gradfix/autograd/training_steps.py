@@ -11,9 +11,8 @@ import ast
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Literal
 
-from gradfix.autograd import imports
+from gradfix.autograd import implicit_loops, imports
 from gradfix.autograd.graph import Backward, Step
-from gradfix.autograd.implicit_loops import LoopCall
 from gradfix.autograd.program import Program
 from gradfix.autograd.relevance import is_differentiation
 from gradfix.autograd.run import Run
@@ -21,10 +20,6 @@ from gradfix.autograd.unfollowed import FUNCTIONS, UNSEEN, Seen, Sighting, Site,
 from gradfix.core.codemod import UnknownFunction
 from gradfix.core.coverage import Status, TrainingStep
 from gradfix.core.syntax import LOOPS, last_name, walk
-
-OF_FRAMEWORKS = {"training_step": "LightningModule", "compute_loss": "Trainer"}
-"""Methods whose loss a framework differentiates, and what the names of the frameworks' classes end with."""
-
 
 _Units = dict[ast.AST, dict[Site, Sighting]]
 
@@ -127,11 +122,13 @@ def _run_by_framework(
 ) -> Iterator[ast.FunctionDef]:
     """The methods of a class whose loss a framework differentiates, and that do not do so themselves."""
     defined = {method.name: method for method in cls.body if isinstance(method, ast.FunctionDef)}
-    for name, base in OF_FRAMEWORKS.items():
-        method = defined.get(name)
+    for loop in implicit_loops.LOOPS:
+        method = defined.get(loop.method)
         if method is None or any(method in program.ancestors(call) for call in differentiating):
             continue
-        if "configure_optimizers" in defined or any(_is_foreign(program, one, base) for one in cls.bases):
+        if "configure_optimizers" in defined or any(
+            _is_foreign(program, one, loop.base) for one in cls.bases
+        ):
             yield method
 
 
@@ -195,7 +192,7 @@ def _seen(program: Program) -> dict[ast.AST, Sighting]:
                 if isinstance(event, Backward):
                     degree = _degree(event, takers)
                     why = takers[event][0] if degree is Seen.STRANGER else event
-                elif isinstance(event, Step) and not isinstance(event.site, LoopCall):
+                elif isinstance(event, Step) and not isinstance(event.site, implicit_loops.LoopCall):
                     degree = Seen.STRANGER if event.optimizer.external else Seen.ALL
                 else:
                     continue
@@ -209,7 +206,7 @@ def _seen(program: Program) -> dict[ast.AST, Sighting]:
 
 def _method_of(program: Program, site: ast.AST) -> ast.AST:
     """The place itself; of a call that a framework makes, the method that returns what it is made with."""
-    return program.function(site) if isinstance(site, LoopCall) else site
+    return program.function(site) if isinstance(site, implicit_loops.LoopCall) else site
 
 
 def _takers(run: Run) -> dict[Backward, list[Step]]:
